@@ -1,0 +1,2 @@
+//! firn
+fn main() {}

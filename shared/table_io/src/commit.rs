@@ -1,0 +1,130 @@
+//! One snapshot of operation `replace` (rewrite rules D).
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use iceberg::{TableRequirement, TableUpdate, spec::DataFile};
+use ports::LoadedTable;
+
+use crate::error::Result;
+
+/// A data file that a rewrite wrote, with the spec its partition tuple belongs to.
+#[derive(Clone, Debug)]
+pub struct WrittenFile {
+    /// Spec of the tuple.
+    pub spec_id: i32,
+    /// The manifest entry's data file.
+    pub file: DataFile,
+}
+
+/// What one commit replaces.
+#[derive(Clone, Debug)]
+pub struct Rewrite {
+    /// `firn.plan-id` of the summary.
+    pub plan_id: String,
+    /// Uuid of the planned table.
+    pub table_uuid: String,
+    /// Branch whose head is replaced.
+    pub branch: String,
+    /// The planned snapshot.
+    pub base_snapshot_id: i64,
+    /// Its sequence number: data sequence number of `added` when `use_starting_sequence_number`.
+    pub base_sequence_number: i64,
+    /// `use-starting-sequence-number`.
+    pub use_starting_sequence_number: bool,
+    /// Id of the snapshot to make, fixed per plan and batch so that an unknown outcome can be settled by looking.
+    pub snapshot_id: i64,
+    /// Names this attempt's metadata files; unique per process and try.
+    pub attempt_id: String,
+    /// Commit time, milliseconds since the epoch.
+    pub now_ms: i64,
+    /// Locations of the data files to remove: exactly the scanned inputs.
+    pub removed: Vec<Arc<str>>,
+    /// Data files to add.
+    pub added: Vec<WrittenFile>,
+    /// Records that the applied deletes took out: `added = removed − deleted` is checked (C-3).
+    pub deleted_records: u64,
+    /// Whether delete files that apply to nothing any more leave in this commit (rule D.4).
+    pub remove_dangling_deletes: bool,
+    /// Further summary properties (`firn.version`, `engine-name`, `firn.output-ratio-percent`, …).
+    pub summary: BTreeMap<String, String>,
+}
+
+/// A commit ready for the catalog.
+#[derive(Debug)]
+pub struct PreparedCommit {
+    /// Requirements for the catalog: table uuid, the branch's snapshot id.
+    pub requirements: Vec<TableRequirement>,
+    /// Add the snapshot, move the branch.
+    pub updates: Vec<TableUpdate>,
+    /// Manifests and the manifest list written for it: garbage if the commit provably did not happen.
+    pub written: Vec<String>,
+    /// Delete files (each DV one) that leave.
+    pub removed_delete_files: u64,
+    /// Records of the removed data files.
+    pub removed_records: u64,
+    /// Records of the added data files.
+    pub added_records: u64,
+}
+
+/// Why the head cannot take this rewrite (rewrite rules D.1, D.3, D.9), one variant per cause.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommitConflict {
+    /// The table under this name is another one.
+    #[error("the table was replaced: its uuid was {planned} when planned and is {found} now")]
+    TableReplaced {
+        /// Planned.
+        planned: String,
+        /// Found.
+        found: String,
+    },
+    /// The branch is gone.
+    #[error("branch {0} does not exist any more")]
+    BranchGone(String),
+    /// The planned snapshot is no ancestor of the head: expired or rolled back.
+    #[error("the planned snapshot {base} is no ancestor of {branch}'s head {head} any more (expired or rolled back)")]
+    BaseNotAncestor {
+        /// Planned snapshot.
+        base: i64,
+        /// Head found.
+        head: i64,
+        /// Branch.
+        branch: String,
+    },
+    /// An input is no longer live.
+    #[error("input {path} is no longer live: another writer removed it")]
+    InputGone {
+        /// Its location.
+        path: String,
+    },
+    /// A position delete or deletion vector arrived on an input.
+    #[error("new deletes in {delete_path} apply to input {path}")]
+    NewDeletes {
+        /// The delete file.
+        delete_path: String,
+        /// The input.
+        path: String,
+    },
+    /// The spec of the outputs is gone.
+    #[error("partition spec {0} of the outputs does not exist any more")]
+    SpecGone(i32),
+}
+
+/// Validates `rewrite` against the head of `table` as it is now and writes the manifests of its snapshot.
+///
+/// # Errors
+/// Outer: reading or writing metadata failed, or the rewrite breaks an invariant (C-2, C-3). Inner: the head conflicts;
+/// nothing was written.
+pub async fn prepare_commit(
+    _table: &LoadedTable,
+    _rewrite: &Rewrite,
+) -> Result<std::result::Result<PreparedCommit, CommitConflict>> {
+    todo!()
+}
+
+/// The snapshot in the table's history (any branch, snapshot log included) that carries `firn.plan-id` = `plan_id`
+/// and the id `snapshot_id`: proof that a commit happened.
+#[must_use]
+pub fn find_plan(_table: &LoadedTable, _plan_id: &str, _snapshot_id: i64) -> Option<i64> {
+    todo!()
+}

@@ -1,0 +1,21 @@
+//! Iceberg metadata and manifests: what is live at a snapshot, which deletes apply to what, and the commit of a rewrite.
+//!
+//! Reads and writes metadata only; rows are the business of `rewrite_engine`.
+
+mod commit;
+mod delete_index;
+mod error;
+mod filter;
+mod inventory;
+mod metadata;
+mod partition;
+mod scan;
+
+pub use commit::{CommitConflict, PreparedCommit, Rewrite, WrittenFile, find_plan, prepare_commit};
+pub use delete_index::{DeleteIndex, FileDeletes};
+pub use error::{Error, Result};
+pub use filter::Filter;
+pub use inventory::inventory;
+pub use metadata::load_metadata;
+pub use partition::to_partition;
+pub use scan::{LiveDataFile, LiveDeleteFile, LiveDeletes, LiveFiles, scan};

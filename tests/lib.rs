@@ -1,0 +1,1 @@
+//! Tests live in the binaries beside this file.
