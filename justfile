@@ -1,0 +1,10 @@
+# The commands of a working day; `just --list` shows them.
+
+# Everything that must pass.
+test:
+    cargo test --workspace --locked
+
+# Formatting and lints, as strict as they get.
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets --locked -- -D warnings
