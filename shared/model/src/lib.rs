@@ -16,5 +16,7 @@ pub use evidence::{
 pub use files::{DataFile, DeleteKind, DeletesOnFile, FileFormat, Inventory, Partition};
 pub use health::{Decision, PartitionHealth, TableHealth};
 pub use ids::{GroupId, PlanId, SnapshotId, TableName, TableNameError};
-pub use options::{CompactionOptions, JobOrder, MANIFEST_TARGET_SIZE_BYTES_DEFAULT, Strategy, TARGET_FILE_SIZE_BYTES_DEFAULT};
+pub use options::{
+    CompactionOptions, JobOrder, MANIFEST_TARGET_SIZE_BYTES_DEFAULT, Strategy, TARGET_FILE_SIZE_BYTES_DEFAULT,
+};
 pub use plan::{Group, PLANNER_VERSION, Plan, Skipped};

@@ -26,6 +26,11 @@ pub struct Digest {
 ///
 /// # Errors
 /// Any [`crate::Error`].
-pub fn digest(_table: &LoadedTable, _inputs: &[RewriteInput], _with_lineage: bool, _control: &Control) -> Result<Digest> {
+pub fn digest(
+    _table: &LoadedTable,
+    _inputs: &[RewriteInput],
+    _with_lineage: bool,
+    _control: &Control,
+) -> Result<Digest> {
     todo!()
 }

@@ -39,7 +39,9 @@ pub enum Error {
         reason: String,
     },
     /// The deletes of the group do not fit the memory limit.
-    #[error("the deletes of this group need more than {limit_bytes} bytes of memory; use smaller groups (max-file-group-size-bytes)")]
+    #[error(
+        "the deletes of this group need more than {limit_bytes} bytes of memory; use smaller groups (max-file-group-size-bytes)"
+    )]
     DeletesTooLarge {
         /// The limit.
         limit_bytes: u64,

@@ -73,6 +73,11 @@ pub struct GroupOutput {
 ///
 /// # Errors
 /// Any [`crate::Error`]; the table is unchanged in every case.
-pub fn rewrite_group(_table: &LoadedTable, _job: &RewriteJob, _limits: Limits, _control: &Control) -> Result<GroupOutput> {
+pub fn rewrite_group(
+    _table: &LoadedTable,
+    _job: &RewriteJob,
+    _limits: Limits,
+    _control: &Control,
+) -> Result<GroupOutput> {
     todo!()
 }

@@ -99,6 +99,10 @@ pub struct LiveFiles {
 ///
 /// # Errors
 /// [`crate::Error::Read`] naming the manifest or list that is missing or broken; [`crate::Error::Invalid`] for an unknown snapshot.
-pub async fn scan(_table: &LoadedTable, _snapshot_id: Option<i64>, _filter: Option<&crate::Filter>) -> Result<LiveFiles> {
+pub async fn scan(
+    _table: &LoadedTable,
+    _snapshot_id: Option<i64>,
+    _filter: Option<&crate::Filter>,
+) -> Result<LiveFiles> {
     todo!()
 }

@@ -5,7 +5,11 @@ use arrow_schema::SchemaRef;
 use iceberg::spec::Schema;
 use ports::LoadedTable;
 
-use crate::{control::Control, error::Result, rewrite::{Limits, RewriteInput}};
+use crate::{
+    control::Control,
+    error::Result,
+    rewrite::{Limits, RewriteInput},
+};
 
 /// The Arrow schema of every batch: the table's current schema with field ids (`PARQUET:field_id`) at every depth, and for v3
 /// tables `_row_id` (2147483540) and `_last_updated_sequence_number` (2147483539) as the last two columns.
