@@ -72,9 +72,8 @@ impl FileJobLog {
 }
 
 fn parse(index: usize, line: &[u8]) -> io::Result<(i64, Evidence)> {
-    let record: Record<Evidence> = serde_json::from_slice(line).map_err(|e| {
-        io::Error::new(io::ErrorKind::InvalidData, format!("line {} is no job record: {e}", index + 1))
-    })?;
+    let record: Record<Evidence> = serde_json::from_slice(line)
+        .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, format!("line {} is no job record: {e}", index + 1)))?;
     Ok((record.finished_at_ms, record.evidence))
 }
 

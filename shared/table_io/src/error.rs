@@ -37,3 +37,13 @@ pub enum Error {
 
 /// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub(crate) fn read(path: impl Into<String>, source: iceberg::Error) -> Self {
+        Self::Read { path: path.into(), source: Box::new(source) }
+    }
+
+    pub(crate) fn corrupt(path: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Corrupt { path: path.into(), reason: reason.into() }
+    }
+}

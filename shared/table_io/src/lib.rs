@@ -2,14 +2,18 @@
 //!
 //! Reads and writes metadata only; rows are the business of `rewrite_engine`.
 
+mod avro;
+mod collect;
 mod commit;
 mod delete_index;
 mod error;
 mod filter;
 mod inventory;
+mod manifest;
 mod metadata;
 mod partition;
 mod scan;
+mod single_value;
 
 pub use commit::{CommitConflict, PreparedCommit, Rewrite, WrittenFile, find_plan, prepare_commit};
 pub use delete_index::{DeleteIndex, FileDeletes};

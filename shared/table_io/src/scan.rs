@@ -6,7 +6,11 @@ use iceberg::spec::{ManifestFile, Struct};
 use model::{FileFormat, Partition};
 use ports::LoadedTable;
 
-use crate::error::Result;
+use crate::{
+    collect::Collector,
+    error::{Error, Result},
+    manifest::load_manifest_list,
+};
 
 /// A live data file, inheritance resolved (Iceberg spec, "Sequence number inheritance", "First row id inheritance").
 #[derive(Clone, Debug)]
@@ -99,10 +103,15 @@ pub struct LiveFiles {
 ///
 /// # Errors
 /// [`crate::Error::Read`] naming the manifest or list that is missing or broken; [`crate::Error::Invalid`] for an unknown snapshot.
-pub async fn scan(
-    _table: &LoadedTable,
-    _snapshot_id: Option<i64>,
-    _filter: Option<&crate::Filter>,
-) -> Result<LiveFiles> {
-    todo!()
+pub async fn scan(table: &LoadedTable, snapshot_id: Option<i64>, filter: Option<&crate::Filter>) -> Result<LiveFiles> {
+    let Some(snapshot_id) = snapshot_id else { return Ok(LiveFiles::default()) };
+    let snapshot = table.metadata.snapshot_by_id(snapshot_id).ok_or_else(|| {
+        Error::Invalid(format!("table {} has no snapshot {snapshot_id} (expired, or never existed)", table.name))
+    })?;
+    let manifests = load_manifest_list(table, snapshot).await?;
+    let mut collector = Collector::new(table, filter);
+    for manifest in &manifests {
+        collector.add_manifest(manifest).await?;
+    }
+    Ok(collector.finish(manifests))
 }
