@@ -8,7 +8,15 @@ const LINES_MAX: usize = 500;
 
 /// What a pure crate must not even name.
 const IMPURE: &[&str] = &[
-    "std::fs", "std::net", "std::process", "std::env", "SystemTime", "Instant", "async fn", "tracing::", "println!",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::env",
+    "SystemTime",
+    "Instant",
+    "async fn",
+    "tracing::",
+    "println!",
     "thread::",
 ];
 
@@ -82,7 +90,8 @@ fn the_environment_is_read_in_one_file() {
 
 #[test]
 fn no_test_is_switched_off_and_no_code_is_missing() {
-    let forbidden = [concat!("#[ign", "ore"), concat!("to", "do!("), concat!("unimpl", "emented!("), concat!("assert!(", "true)")];
+    let forbidden =
+        [concat!("#[ign", "ore"), concat!("to", "do!("), concat!("unimpl", "emented!("), concat!("assert!(", "true)")];
     let mut found = Vec::new();
     for (path, text) in files(&[".rs"]) {
         for (number, line) in code(&text) {

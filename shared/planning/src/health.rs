@@ -54,7 +54,8 @@ fn reasons(plan: &Plan, has_work: bool, opted_in: bool, opt_in_property: &str) -
         reasons.push(format!("{inputs} data files in {} groups would become about {outputs}", plan.groups.len()));
     }
     if has_work && !opted_in {
-        reasons.push(format!("table property {opt_in_property} is not true: Firn advises and changes nothing on its own"));
+        reasons
+            .push(format!("table property {opt_in_property} is not true: Firn advises and changes nothing on its own"));
     }
     reasons
 }

@@ -32,12 +32,8 @@ const NAMES: &[&str] = &[
 ];
 
 /// Options of the same procedure that only a shuffle has.
-const SORT_ONLY: &[&str] = &[
-    "compression-factor",
-    "shuffle-partitions-per-file",
-    "var-length-contribution",
-    "max-output-size",
-];
+const SORT_ONLY: &[&str] =
+    &["compression-factor", "shuffle-partitions-per-file", "var-length-contribution", "max-output-size"];
 
 /// One option that cannot be used, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,7 +66,10 @@ pub fn parse_options(
         None => TARGET_FILE_SIZE_BYTES_DEFAULT,
         Some(Ok(bytes)) if bytes > 0 => bytes,
         Some(_) => {
-            given.error(TARGET_PROPERTY, format!("table property {:?} is no positive number of bytes", property.unwrap_or("")));
+            given.error(
+                TARGET_PROPERTY,
+                format!("table property {:?} is no positive number of bytes", property.unwrap_or("")),
+            );
             TARGET_FILE_SIZE_BYTES_DEFAULT
         }
     };
@@ -123,7 +122,11 @@ impl Given<'_> {
             delete_file_threshold: self.value("delete-file-threshold", COUNT, u64::from(i32::MAX.unsigned_abs())),
             delete_ratio_threshold: self.value("delete-ratio-threshold", "a number", 0.3),
             rewrite_all: self.value("rewrite-all", FLAG, false),
-            max_file_group_size_bytes: self.value("max-file-group-size-bytes", BYTES, MAX_FILE_GROUP_SIZE_BYTES_DEFAULT),
+            max_file_group_size_bytes: self.value(
+                "max-file-group-size-bytes",
+                BYTES,
+                MAX_FILE_GROUP_SIZE_BYTES_DEFAULT,
+            ),
             max_file_group_input_files: self.value("max-file-group-input-files", COUNT, u64::MAX),
             max_files_to_rewrite: self.optional("max-files-to-rewrite", COUNT),
             rewrite_job_order: self.job_order(),
@@ -155,7 +158,12 @@ impl Given<'_> {
     }
 
     fn check(&mut self, options: &CompactionOptions) {
-        let CompactionOptions { target_file_size_bytes: target, min_file_size_bytes: min, max_file_size_bytes: max, .. } = *options;
+        let CompactionOptions {
+            target_file_size_bytes: target,
+            min_file_size_bytes: min,
+            max_file_size_bytes: max,
+            ..
+        } = *options;
         if target == 0 {
             self.error("target-file-size-bytes", "must be above 0");
         } else {
@@ -197,7 +205,8 @@ fn unknown(name: &str) -> String {
     }
     let mut near: Vec<(usize, &str)> = NAMES.iter().map(|known| (distance(name, known), *known)).collect();
     near.sort_unstable();
-    let near: Vec<&str> = near.iter().filter(|(far, known)| *far <= 4 || known.contains(name)).map(|it| it.1).take(3).collect();
+    let near: Vec<&str> =
+        near.iter().filter(|(far, known)| *far <= 4 || known.contains(name)).map(|it| it.1).take(3).collect();
     if near.is_empty() {
         format!("unknown option; known are {}", NAMES.join(", "))
     } else {

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
-    CompactionOptions, DataFile, DeleteKind, Group, Inventory, JobOrder, PLANNER_VERSION, Plan, PlanId, Skipped, Strategy,
+    CompactionOptions, DataFile, DeleteKind, Group, Inventory, JobOrder, PLANNER_VERSION, Plan, PlanId, Skipped,
+    Strategy,
 };
 
 use crate::{
@@ -148,7 +149,10 @@ impl<'a> Planner<'a> {
         if self.options.rewrite_all || wrong_size || self.over_delete_threshold(file) || self.needs_other_spec(file) {
             return None;
         }
-        Some(format!("its size of {} bytes is within {min} and {max}, and its deletes are below the thresholds", file.size_bytes))
+        Some(format!(
+            "its size of {} bytes is within {min} and {max}, and its deletes are below the thresholds",
+            file.size_bytes
+        ))
     }
 
     fn needs_other_spec(&self, file: &DataFile) -> bool {
@@ -167,7 +171,10 @@ impl<'a> Planner<'a> {
         for file in files {
             let grown = bytes.saturating_add(file.size_bytes);
             match packs.last_mut() {
-                Some(pack) if grown <= self.options.max_file_group_size_bytes && count(pack) < self.options.max_file_group_input_files => {
+                Some(pack)
+                    if grown <= self.options.max_file_group_size_bytes
+                        && count(pack) < self.options.max_file_group_input_files =>
+                {
                     pack.push(file);
                     bytes = grown;
                 }
@@ -183,7 +190,8 @@ impl<'a> Planner<'a> {
     /// Why the group is worth rewriting, or why it is not (rule B.4, invariant C-8).
     fn worth(&self, files: &[&DataFile]) -> Result<String, String> {
         let gain = self.gain(files)?;
-        let CompactionOptions { target_file_size_bytes: target, max_file_size_bytes: max, min_input_files, .. } = *self.options;
+        let CompactionOptions { target_file_size_bytes: target, max_file_size_bytes: max, min_input_files, .. } =
+            *self.options;
         let (n, bytes) = (count(files), size(files));
         if self.options.rewrite_all {
             return Ok(format!("rewrite-all: {gain}"));
@@ -197,7 +205,9 @@ impl<'a> Planner<'a> {
         if (n > 1 && (n >= min_input_files || bytes > target)) || bytes > max {
             return Ok(gain);
         }
-        Err(format!("its group has {n} candidate files of {bytes} bytes: fewer than min-input-files ({min_input_files}), and no target size in sum"))
+        Err(format!(
+            "its group has {n} candidate files of {bytes} bytes: fewer than min-input-files ({min_input_files}), and no target size in sum"
+        ))
     }
 
     /// What a rewrite would improve. A group without a gain is refused, whatever was asked for.

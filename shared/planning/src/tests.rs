@@ -131,7 +131,8 @@ fn b3_packing_keeps_the_order_and_the_limits() {
     let files = (0..7).map(|at| file(&format!("f{at}"), 10)).collect();
     let options = options(&[("max-file-group-size-bytes", "30"), ("min-input-files", "2")]);
     let plan = plan(&inventory(files), &[0], &options).unwrap();
-    let paths: Vec<Vec<&str>> = plan.groups.iter().map(|it| it.data_files.iter().map(AsRef::as_ref).collect()).collect();
+    let paths: Vec<Vec<&str>> =
+        plan.groups.iter().map(|it| it.data_files.iter().map(AsRef::as_ref).collect()).collect();
     assert_eq!(paths, [["f0", "f1", "f2"], ["f3", "f4", "f5"]]);
     assert_eq!(plan.skipped.len(), 1, "f6 is alone in its group");
 }
@@ -180,7 +181,12 @@ fn a_hand_changed_plan_has_another_id() {
 
 #[test]
 fn every_problem_of_the_options_is_reported_at_once() {
-    let pairs = [("rewrite-al", "true"), ("min-input-files", "many"), ("delete-ratio-threshold", "NaN"), ("compression-factor", "2")];
+    let pairs = [
+        ("rewrite-al", "true"),
+        ("min-input-files", "many"),
+        ("delete-ratio-threshold", "NaN"),
+        ("compression-factor", "2"),
+    ];
     let pairs: Vec<_> = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let errors = parse_options(&BTreeMap::new(), &pairs).unwrap_err();
     assert_eq!(errors.len(), 4, "{errors:?}");
@@ -217,13 +223,21 @@ fn health_counts_and_decides() {
 fn arbitrary_inventory() -> impl Strategy<Value = Inventory> {
     let file = (0_u64..3_000, 0_u64..200, 0_u32..3, 0_u64..200, 0_i32..3);
     (proptest::collection::vec(file, 0..40), proptest::option::of(10_u32..300)).prop_map(|(files, ratio)| {
-        let build = |(at, (size_bytes, records, deletes, deleted, partition)): (usize, (u64, u64, u32, u64, i32))| DataFile {
-            size_bytes,
-            records,
-            deletes: DeletesOnFile { files: deletes, file_scoped_records: if deletes == 0 { 0 } else { deleted }, bytes: 1 },
-            partition: Arc::new(Partition { spec_id: 0, values: BTreeMap::from([("p".to_owned(), partition.into())]) }),
-            ..self::file(&format!("f{at}"), size_bytes)
-        };
+        let build =
+            |(at, (size_bytes, records, deletes, deleted, partition)): (usize, (u64, u64, u32, u64, i32))| DataFile {
+                size_bytes,
+                records,
+                deletes: DeletesOnFile {
+                    files: deletes,
+                    file_scoped_records: if deletes == 0 { 0 } else { deleted },
+                    bytes: 1,
+                },
+                partition: Arc::new(Partition {
+                    spec_id: 0,
+                    values: BTreeMap::from([("p".to_owned(), partition.into())]),
+                }),
+                ..self::file(&format!("f{at}"), size_bytes)
+            };
         Inventory { observed_output_ratio: ratio, ..inventory(files.into_iter().enumerate().map(build).collect()) }
     })
 }
