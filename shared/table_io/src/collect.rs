@@ -97,8 +97,7 @@ impl<'a> Collector<'a> {
         }
         let (data_sequence_number, file_sequence_number) = sequence_numbers(manifest, entry)?;
         let (partition, tuple) = self.partition(spec, file)?;
-        let matches_filter =
-            self.filter.is_none_or(|filter| filter.may_match(spec, self.table.metadata.current_schema(), file));
+        let matches_filter = self.filter.is_none_or(|filter| filter.may_match(spec, file));
         self.data.push(Arc::new(LiveDataFile {
             path: file.file_path().into(),
             format: format(file.file_format()),
