@@ -2,7 +2,10 @@
 
 use std::{io, sync::Arc};
 
-use iceberg::{io::FileIO, spec::TableMetadata};
+use iceberg::{
+    io::FileIO,
+    spec::{TableMetadata, Transform},
+};
 use model::TableName;
 use ports::{Error, ErrorKind, LoadedTable};
 use serde_json::Value;
@@ -68,8 +71,20 @@ async fn unsupported(file_io: &FileIO, location: &str) -> Option<String> {
     if version > 3 {
         return Some(format!("format version {version} is not supported (1, 2 and 3 are)"));
     }
-    let column = metadata.get("schemas")?.as_array()?.iter().find_map(unsupported_column)?;
-    Some(format!("column {} has type {}, which is not supported", column.0, column.1))
+    let all = |key: &str| metadata.get(key).and_then(Value::as_array).into_iter().flatten();
+    if let Some((column, data_type)) = all("schemas").find_map(unsupported_column) {
+        return Some(format!("column {column} has type {data_type}, which is not supported"));
+    }
+    let (field, transform) = all("partition-specs").find_map(unsupported_transform)?;
+    Some(format!("partition field {field} has transform {transform}, which is not supported"))
+}
+
+fn unsupported_transform(spec: &Value) -> Option<(String, String)> {
+    spec.get("fields")?.as_array()?.iter().find_map(|field| {
+        let text = |key: &str| field.get(key).and_then(Value::as_str).map(str::to_owned);
+        let transform = text("transform")?;
+        transform.parse::<Transform>().is_err().then_some((text("name")?, transform))
+    })
 }
 
 fn unsupported_column(schema: &Value) -> Option<(String, String)> {
@@ -116,6 +131,15 @@ mod tests {
             ("s3://bucket/orders", "bucket.orders"),
         ] {
             assert_eq!(name_of(location).to_string(), name);
+        }
+    }
+
+    #[test]
+    fn a_transform_that_is_not_known_is_named() {
+        let spec = |transform: &str| json!({"spec-id": 0, "fields": [{"name": "z", "transform": transform}]});
+        assert_eq!(unsupported_transform(&spec("zorder")), Some(("z".to_owned(), "zorder".to_owned())));
+        for known in ["identity", "void", "bucket[16]", "truncate[4]", "year", "month", "day", "hour"] {
+            assert_eq!(unsupported_transform(&spec(known)), None, "{known}");
         }
     }
 

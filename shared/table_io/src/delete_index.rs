@@ -235,3 +235,6 @@ fn bytes_of(file: &LiveDeleteFile) -> u64 {
         _ => file.size_bytes,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,8 @@
 mod evaluate;
 mod literal;
 mod parse;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 

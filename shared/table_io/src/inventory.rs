@@ -150,3 +150,6 @@ fn delete_reason(delete: &LiveDeleteFile) -> Option<String> {
         (_, format) => Some(format!("has format {format:?}; only Parquet is read")),
     }
 }
+
+#[cfg(test)]
+mod tests;

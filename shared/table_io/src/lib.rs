@@ -8,6 +8,8 @@ mod commit;
 mod delete_index;
 mod error;
 mod filter;
+#[cfg(test)]
+mod fixture;
 mod inventory;
 mod manifest;
 mod partition;

@@ -186,3 +186,30 @@ fn avro_name(name: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_stored_as_java_writers_store_them() {
+        for (name, stored) in
+            [("day", "day"), ("a-b", "a_x2Db"), ("1st", "_1st"), ("é_1", "_xE9_1"), ("😀", "_xD83D_xDE00")]
+        {
+            assert_eq!(avro_name(name), stored);
+        }
+    }
+
+    #[test]
+    fn the_type_of_a_column_is_found_at_any_depth() {
+        let schema = json!({"fields": [
+            {"id": 1, "name": "l", "type": {"type": "list", "element-id": 2, "element": {"type": "struct", "fields": [
+                {"id": 3, "name": "m", "type": {"type": "map", "key-id": 4, "key": "string", "value-id": 5, "value": "long"}},
+            ]}}},
+        ]});
+        assert_eq!(primitive_type(&schema, 4), Some(json!("string")));
+        assert_eq!(primitive_type(&schema, 5), Some(json!("long")));
+        assert_eq!(primitive_type(&schema, 2), None);
+        assert_eq!(primitive_type(&schema, 9), None);
+    }
+}

@@ -115,3 +115,6 @@ pub async fn scan(table: &LoadedTable, snapshot_id: Option<i64>, filter: Option<
     }
     Ok(collector.finish(manifests))
 }
+
+#[cfg(test)]
+mod tests;
