@@ -1,1 +1,3 @@
-//! Contracts
+//! What Firn is told from outside: the environment.
+
+pub mod env;

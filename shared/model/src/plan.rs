@@ -29,6 +29,8 @@ pub struct Group {
     pub input_bytes: u64,
     /// Records of the inputs before deletes.
     pub input_records: u64,
+    /// Bytes that the outputs should have: the inputs' bytes by the output/input ratio that the table's rewrites showed.
+    pub expected_output_bytes: u64,
     /// Output files expected for a group of one output partition (rewrite rules B.5).
     pub expected_output_files: u64,
     /// Why the group is worth rewriting.

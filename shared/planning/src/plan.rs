@@ -244,9 +244,12 @@ impl<'a> Planner<'a> {
 
     /// Output files by the sizes that this table's rewrites showed (rules B.5, B.6).
     fn expected(&self, files: &[&DataFile]) -> u64 {
+        expected_output_files(self.expected_bytes(files), self.options)
+    }
+
+    fn expected_bytes(&self, files: &[&DataFile]) -> u64 {
         let percent = u128::from(self.inventory.observed_output_ratio.unwrap_or(100));
-        let bytes = u64::try_from(u128::from(size(files)) * percent / 100).unwrap_or(u64::MAX);
-        expected_output_files(bytes, self.options)
+        u64::try_from(u128::from(size(files)) * percent / 100).unwrap_or(u64::MAX)
     }
 
     fn order(&self, groups: &mut [(Files<'a>, String)]) {
@@ -294,6 +297,7 @@ impl<'a> Planner<'a> {
             delete_files: files.iter().map(|file| file.deletes.files).max().unwrap_or(0),
             input_bytes: size(files),
             input_records: files.iter().map(|file| file.records).sum(),
+            expected_output_bytes: self.expected_bytes(files),
             expected_output_files: self.expected(files),
             data_files,
             reason,

@@ -43,6 +43,10 @@ impl Error {
         Self::Read { path: path.into(), source: Box::new(source) }
     }
 
+    pub(crate) fn write(path: impl Into<String>, source: iceberg::Error) -> Self {
+        Self::Write { path: path.into(), source: Box::new(source) }
+    }
+
     pub(crate) fn corrupt(path: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Corrupt { path: path.into(), reason: reason.into() }
     }

@@ -1,0 +1,92 @@
+//! What every command needs: the catalog, tables by name or location, the job log.
+
+use std::{path::PathBuf, sync::Arc};
+
+use catalog_io::{SqliteCatalog, open_metadata};
+use local_io::{FileJobLog, file_io};
+use model::TableName;
+use ports::{Catalog, LoadedTable};
+
+use crate::{
+    args::{Args, Options},
+    failure::Failure,
+};
+
+/// The table property that lets Firn work on its own.
+pub(crate) const OPT_IN_PROPERTY: &str = "firn.enabled";
+
+pub(crate) struct Session {
+    catalog: Option<Arc<dyn Catalog>>,
+    pub(crate) json: bool,
+    pub(crate) quiet: bool,
+}
+
+impl Session {
+    pub(crate) fn new(args: &Args) -> Result<Self, Failure> {
+        let catalog = args.catalog.as_deref().map(open_catalog).transpose()?;
+        Ok(Self { catalog, json: args.json, quiet: args.quiet || args.json })
+    }
+
+    pub(crate) fn catalog(&self) -> Result<Arc<dyn Catalog>, Failure> {
+        let missing = || Failure::usage("no catalog: pass --catalog sqlite:///abs/path/catalog.db");
+        self.catalog.clone().ok_or_else(missing)
+    }
+
+    /// A table to read: by name from the catalog, or by the location of its metadata.
+    pub(crate) async fn table(&self, table: &str) -> Result<LoadedTable, Failure> {
+        if table.ends_with(".metadata.json") {
+            return Ok(open_metadata(table, file_io()).await?);
+        }
+        Ok(self.catalog()?.load_table(&name(table)?).await?)
+    }
+
+    pub(crate) fn job_log() -> FileJobLog {
+        let state = contracts::env::state_home().unwrap_or_else(|| PathBuf::from("."));
+        FileJobLog::new(state.join("firn").join("jobs.jsonl"))
+    }
+}
+
+pub(crate) fn name(table: &str) -> Result<TableName, Failure> {
+    table.parse().map_err(|error: model::TableNameError| Failure::usage(error.to_string()))
+}
+
+fn open_catalog(uri: &str) -> Result<Arc<dyn Catalog>, Failure> {
+    let Some(path) = uri.strip_prefix("sqlite://") else {
+        return Err(Failure::usage(format!("--catalog {uri}: only sqlite:///abs/path/catalog.db is built; REST catalogs are not")));
+    };
+    let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+    let name = match query.map(|it| it.split_once('=')) {
+        None => None,
+        Some(Some(("name", name))) => Some(name),
+        Some(_) => return Err(Failure::usage(format!("--catalog {uri}: the only parameter is name=CATALOG_NAME"))),
+    };
+    if !path.starts_with('/') {
+        return Err(Failure::usage(format!("--catalog {uri}: the path must be absolute (three slashes)")));
+    }
+    Ok(Arc::new(SqliteCatalog::open(std::path::Path::new(path), name, file_io())?))
+}
+
+impl Options {
+    /// The branch that was asked for.
+    pub(crate) fn branch(&self) -> &str {
+        self.branch.as_deref().unwrap_or("main")
+    }
+
+    /// The options as pairs, by the names of the Spark procedure.
+    pub(crate) fn pairs(&self) -> Result<Vec<(String, String)>, Failure> {
+        if self.strategy != "binpack" || self.sort_order.is_some() {
+            let strategy = &self.strategy;
+            return Err(Failure::usage(format!("--strategy {strategy} with a sort order is not built: binpack is")));
+        }
+        let mut pairs = Vec::new();
+        for option in &self.options {
+            match option.split_once('=') {
+                Some(("where", _)) => return Err(Failure::usage("-o where=…: use --where")),
+                Some((key, value)) => pairs.push((key.to_owned(), value.to_owned())),
+                None => return Err(Failure::usage(format!("-o {option}: must be KEY=VALUE"))),
+            }
+        }
+        pairs.extend(self.filter.clone().map(|filter| ("where".to_owned(), filter)));
+        Ok(pairs)
+    }
+}

@@ -1,0 +1,11 @@
+//! Every environment variable, read here and nowhere else.
+#![allow(clippy::disallowed_methods, reason = "this file is where the environment is read")]
+
+use std::path::PathBuf;
+
+/// Where state is kept between runs: `XDG_STATE_HOME`, else `HOME`/.local/state (XDG Base Directory Specification).
+#[must_use]
+pub fn state_home() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
+}
