@@ -7,6 +7,7 @@
 mod control;
 mod digest;
 mod error;
+mod outputs;
 pub mod read;
 mod rewrite;
 pub mod write;

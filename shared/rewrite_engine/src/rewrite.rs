@@ -5,7 +5,13 @@ use std::sync::Arc;
 use ports::LoadedTable;
 use table_io::{FileDeletes, LiveDataFile, WrittenFile};
 
-use crate::{control::Control, error::Result};
+use crate::{
+    control::Control,
+    error::{Error, Result},
+    outputs::Outputs,
+    read::{FileRows, GroupDeletes, ParquetFile},
+    write::Layout,
+};
 
 /// An input file with the deletes that apply to it.
 #[derive(Clone, Debug)]
@@ -73,11 +79,64 @@ pub struct GroupOutput {
 ///
 /// # Errors
 /// Any [`crate::Error`]; the table is unchanged in every case.
-pub fn rewrite_group(
-    _table: &LoadedTable,
-    _job: &RewriteJob,
-    _limits: Limits,
-    _control: &Control,
+pub fn rewrite_group(table: &LoadedTable, job: &RewriteJob, limits: Limits, control: &Control) -> Result<GroupOutput> {
+    let mut outputs = Outputs::new(table, job)?;
+    let result = fill(&mut outputs, table, job, limits, control).and_then(|output| check(table, &outputs.layout, output));
+    if result.is_err() {
+        outputs.remove();
+    }
+    result
+}
+
+fn fill(
+    outputs: &mut Outputs<'_>,
+    table: &LoadedTable,
+    job: &RewriteJob,
+    limits: Limits,
+    control: &Control,
 ) -> Result<GroupOutput> {
-    todo!()
+    let deletes = GroupDeletes::load(table, &job.inputs, limits)?;
+    let mut output = GroupOutput::default();
+    for input in &job.inputs {
+        let mut rows = FileRows::open(table, Arc::clone(&outputs.layout.arrow), input, &deletes, control)?;
+        while let Some(batch) = rows.next() {
+            if control.is_stopped() {
+                return Err(Error::Stopped);
+            }
+            outputs.write(&batch?, input)?;
+        }
+        output.records_read += input.file.records;
+        output.records_deleted += rows.deleted();
+        output.bytes_read += input.file.size_bytes;
+    }
+    output.files = outputs.finish()?;
+    output.records_written = output.files.iter().map(|it| it.file.record_count()).sum();
+    output.bytes_written = output.files.iter().map(|it| it.file.file_size_in_bytes()).sum();
+    if output.records_read != output.records_deleted + output.records_written {
+        return Err(Error::Corrupt {
+            path: format!("group {}", job.group_id),
+            reason: format!(
+                "read {} records, deleted {} and wrote {} (invariant C-3)",
+                output.records_read, output.records_deleted, output.records_written
+            ),
+        });
+    }
+    Ok(output)
+}
+
+/// Opens every output again: size, row count, and one row group decodes (rule C.6).
+fn check(table: &LoadedTable, layout: &Layout, output: GroupOutput) -> Result<GroupOutput> {
+    for written in &output.files {
+        let path = written.file.file_path();
+        let file = ParquetFile::open(table, path)?;
+        let wrong = |reason: String| Error::Corrupt { path: path.to_owned(), reason };
+        if file.size_bytes() != written.file.file_size_in_bytes() || file.rows() != written.file.record_count() {
+            return Err(wrong("storage holds other bytes than were written".to_owned()));
+        }
+        file.check_first_row_group(path)?;
+        if file.schema.fields().len() != layout.arrow.fields().len() {
+            return Err(wrong("the file lost a column".to_owned()));
+        }
+    }
+    Ok(output)
 }

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, cast::AsArray, types::Int64Type};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, cast::AsArray, types::Int64Type};
 use arrow_schema::Field;
 use iceberg::spec::Type;
 use ports::LoadedTable;

@@ -8,7 +8,7 @@ mod vector;
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, cast::AsArray, types::Int64Type};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, cast::AsArray, types::Int64Type};
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
@@ -18,7 +18,8 @@ use ports::LoadedTable;
 
 pub use deletes::GroupDeletes;
 use deletes::FileFilter;
-pub(crate) use resolve::{by_id, field_id, known_fields};
+pub(crate) use keys::{KeyEncoder, one_nan};
+pub(crate) use resolve::field_id;
 use resolve::{Absent, Columns};
 
 use crate::{
@@ -97,6 +98,21 @@ impl ParquetFile {
 
     pub(crate) fn rows(&self) -> u64 {
         u64::try_from(self.metadata.metadata().file_metadata().num_rows()).unwrap_or(0)
+    }
+
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// Decodes the first row group, every column.
+    pub(crate) fn check_first_row_group(&self, path: &str) -> Result<()> {
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), self.metadata.clone());
+        let first: Vec<usize> = (0..builder.metadata().num_row_groups()).take(1).collect();
+        let reader = builder.with_row_groups(first).with_limit(BATCH_ROWS_MAX).build().map_err(|e| corrupt(path, e))?;
+        for batch in reader {
+            batch.map_err(|error| corrupt(path, error))?;
+        }
+        Ok(())
     }
 
     /// Reads the top-level columns at `roots`.

@@ -1,0 +1,143 @@
+//! One data file: row groups put together from column chunks, streamed to storage.
+
+use std::{collections::HashMap, sync::Arc};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use iceberg::{
+    io::FileIO,
+    spec::{DataContentType, DataFile, DataFileBuilder, DataFileFormat, Schema, Struct},
+};
+use parquet::{
+    arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves},
+    errors::ParquetError,
+    file::writer::SerializedFileWriter,
+    schema::types::TypePtr,
+};
+
+use super::{
+    floats::{self, FloatStats},
+    metrics::{Metrics, metrics},
+    schema::parquet_schema,
+    settings::Settings,
+    sink::Sink,
+};
+
+/// Buffered bytes of one row group, at most: what a writer holds in memory.
+const BUFFER_BYTES_MAX: u64 = 96 * 1024 * 1024;
+
+/// A write failed.
+pub(crate) type WriteError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What all files of one rewrite share.
+pub(crate) struct Layout {
+    pub(crate) arrow: SchemaRef,
+    pub(crate) schema: Arc<Schema>,
+    parquet: TypePtr,
+    pub(crate) settings: Settings,
+}
+
+impl Layout {
+    pub(crate) fn new(arrow: SchemaRef, schema: Arc<Schema>, settings: Settings) -> Result<Self, WriteError> {
+        let parquet = parquet_schema(&arrow, &schema)?;
+        Ok(Self { arrow, schema, parquet, settings })
+    }
+}
+
+/// A data file in the making.
+pub(crate) struct DataFileWriter {
+    path: String,
+    file: SerializedFileWriter<Sink>,
+    factory: ArrowRowGroupWriterFactory,
+    columns: Vec<ArrowColumnWriter>,
+    floats: HashMap<i32, FloatStats>,
+    row_groups: usize,
+    rows: u64,
+}
+
+impl DataFileWriter {
+    pub(crate) fn create(file_io: &FileIO, path: &str, layout: &Layout) -> Result<Self, WriteError> {
+        let output = file_io.new_output(path)?;
+        let sink = Sink::new(futures::executor::block_on(output.writer())?);
+        let properties = Arc::new(layout.settings.properties.clone());
+        let file = SerializedFileWriter::new(sink, Arc::clone(&layout.parquet), properties)?;
+        let factory = ArrowRowGroupWriterFactory::new(&file, Arc::clone(&layout.arrow));
+        let columns = factory.create_column_writers(0)?;
+        Ok(Self { path: path.to_owned(), file, factory, columns, floats: HashMap::new(), row_groups: 0, rows: 0 })
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(crate) fn write(&mut self, batch: &RecordBatch, layout: &Layout) -> Result<(), WriteError> {
+        let mut writers = self.columns.iter_mut();
+        for (field, column) in layout.arrow.fields().iter().zip(batch.columns()) {
+            for leaf in compute_leaves(field, column)? {
+                let writer = writers.next().ok_or_else(|| ParquetError::General("more leaves than columns".to_owned()))?;
+                writer.write(&leaf)?;
+            }
+        }
+        floats::add(&mut self.floats, batch);
+        self.rows += batch.num_rows() as u64;
+        if self.buffered() >= layout.settings.row_group_size_bytes.min(BUFFER_BYTES_MAX) {
+            self.close_row_group(true)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the file so far, those of the open row group estimated.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.file.bytes_written() as u64 + self.buffered()
+    }
+
+    fn buffered(&self) -> u64 {
+        self.columns.iter().map(|it| it.get_estimated_total_bytes() as u64).sum()
+    }
+
+    fn close_row_group(&mut self, more: bool) -> Result<(), WriteError> {
+        let mut row_group = self.file.next_row_group()?;
+        for column in self.columns.drain(..) {
+            column.close()?.append_to_row_group(&mut row_group)?;
+        }
+        row_group.close()?;
+        self.row_groups += 1;
+        if more {
+            self.columns = self.factory.create_column_writers(self.row_groups)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the file; its manifest entry for partition `tuple` of `spec_id`.
+    pub(crate) fn close(mut self, layout: &Layout, tuple: &Struct, spec_id: i32) -> Result<DataFile, WriteError> {
+        if self.buffered() > 0 {
+            self.close_row_group(false)?;
+        }
+        self.columns.clear();
+        let footer = self.file.finish()?;
+        let size_bytes = self.file.bytes_written() as u64;
+        self.file.into_inner()?.close()?;
+        let Metrics { column_sizes, value_counts, null_value_counts, nan_value_counts, lower_bounds, upper_bounds } =
+            metrics(&footer, &self.floats, &layout.schema, &layout.settings);
+        let offset = |group: &parquet::file::metadata::RowGroupMetaData| {
+            group.columns().iter().map(|it| i64::try_from(it.byte_range().0).unwrap_or(i64::MAX)).min().unwrap_or(4)
+        };
+        let file = DataFileBuilder::default()
+            .content(DataContentType::Data)
+            .file_path(self.path)
+            .file_format(DataFileFormat::Parquet)
+            .partition(tuple.clone())
+            .partition_spec_id(spec_id)
+            .record_count(self.rows)
+            .file_size_in_bytes(size_bytes)
+            .column_sizes(column_sizes)
+            .value_counts(value_counts)
+            .null_value_counts(null_value_counts)
+            .nan_value_counts(nan_value_counts)
+            .lower_bounds(lower_bounds)
+            .upper_bounds(upper_bounds)
+            .split_offsets(Some(footer.row_groups().iter().map(offset).collect()))
+            .build()?;
+        Ok(file)
+    }
+}
