@@ -62,14 +62,23 @@ fn exit_code(outcome: Outcome, has_failed_groups: bool) -> u8 {
 }
 
 fn saved_plan(file: &Path, table: &LoadedTable) -> Result<Plan, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|error| Failure::usage(format!("--plan {}: {error}", file.display())))?;
-    let plan: Plan =
-        serde_json::from_str(&text).map_err(|error| Failure::usage(format!("--plan {}: no saved plan: {error}", file.display())))?;
+    let text =
+        std::fs::read_to_string(file).map_err(|error| Failure::usage(format!("--plan {}: {error}", file.display())))?;
+    let plan: Plan = serde_json::from_str(&text)
+        .map_err(|error| Failure::usage(format!("--plan {}: no saved plan: {error}", file.display())))?;
     if planning::plan_id(&plan) != plan.plan_id {
-        return Err(Failure::refused(format!("--plan {}: the plan was changed after it was made; plan again", file.display())));
+        return Err(Failure::refused(format!(
+            "--plan {}: the plan was changed after it was made; plan again",
+            file.display()
+        )));
     }
     if plan.table != table.name {
-        return Err(Failure::usage(format!("--plan {}: it is a plan for {}, not {}", file.display(), plan.table, table.name)));
+        return Err(Failure::usage(format!(
+            "--plan {}: it is a plan for {}, not {}",
+            file.display(),
+            plan.table,
+            table.name
+        )));
     }
     Ok(plan)
 }
@@ -98,7 +107,8 @@ impl Run<'_> {
             record.end(Outcome::Refused, format!("the plan breaks a rule: {}", text.join("; ")));
             return record;
         }
-        let Some(base) = plan.base_snapshot_id.filter(|_| !plan.groups.is_empty() || plan.dangling_delete_files > 0) else {
+        let Some(base) = plan.base_snapshot_id.filter(|_| !plan.groups.is_empty() || plan.dangling_delete_files > 0)
+        else {
             record.end(Outcome::NothingToDo, "nothing to do");
             return record;
         };
@@ -125,8 +135,10 @@ impl Run<'_> {
             let range = start..(start + size).min(groups);
             let results = self.rewrite(&source, range.clone(), attempt_id, &bar).await;
             let number = u32::try_from(number).unwrap_or(u32::MAX);
-            failed_commits += u32::from(!self.commit_batch(&source, range.clone(), results, number, attempt_id, record).await);
-            let give_up = !options.partial_progress_enabled || failed_commits > options.partial_progress_max_failed_commits;
+            failed_commits +=
+                u32::from(!self.commit_batch(&source, range.clone(), results, number, attempt_id, record).await);
+            let give_up =
+                !options.partial_progress_enabled || failed_commits > options.partial_progress_max_failed_commits;
             if self.control.is_stopped() || (failed_commits > 0 && give_up) {
                 self.skip_rest(range.end, record);
                 break;
@@ -171,7 +183,12 @@ impl Run<'_> {
         results
     }
 
-    fn job(&self, source: &Arc<Source>, at: usize, attempt_id: &str) -> impl FnOnce() -> (usize, GroupResult) + Send + 'static {
+    fn job(
+        &self,
+        source: &Arc<Source>,
+        at: usize,
+        attempt_id: &str,
+    ) -> impl FnOnce() -> (usize, GroupResult) + Send + 'static {
         let (plan, control) = (Arc::clone(&self.plan), Arc::clone(&self.control));
         let (source, attempt_id) = (Arc::clone(source), attempt_id.to_owned());
         move || {
@@ -193,19 +210,28 @@ impl Run<'_> {
     ) -> bool {
         let partial = self.plan.options.partial_progress_enabled;
         let (done, failed): (Vec<_>, Vec<_>) = results.into_iter().partition(|(_, result)| result.is_ok());
-        let done: Vec<(usize, GroupOutput)> = done.into_iter().filter_map(|(at, it)| it.ok().map(|it| (at, it))).collect();
+        let done: Vec<(usize, GroupOutput)> =
+            done.into_iter().filter_map(|(at, it)| it.ok().map(|it| (at, it))).collect();
         for (at, result) in &failed {
             let reason = result.as_ref().err().cloned().unwrap_or_default();
             record.fail(self.plan.groups.get(*at), &reason);
         }
         let stopped = self.control.is_stopped();
         if (!failed.is_empty() && (!partial || done.is_empty())) || stopped {
-            self.discard(source, &done, record, if stopped { "stopped on request" } else { "another group of the plan failed" }).await;
-            let why = if stopped { "stopped on request; the table is unchanged by this batch" } else { "a group failed" };
+            self.discard(
+                source,
+                &done,
+                record,
+                if stopped { "stopped on request" } else { "another group of the plan failed" },
+            )
+            .await;
+            let why =
+                if stopped { "stopped on request; the table is unchanged by this batch" } else { "a group failed" };
             record.end(Outcome::Failed, why);
             return false;
         }
-        let groups: Vec<_> = done.iter().filter_map(|(at, output)| Some((self.plan.groups.get(*at)?, output))).collect();
+        let groups: Vec<_> =
+            done.iter().filter_map(|(at, output)| Some((self.plan.groups.get(*at)?, output))).collect();
         if !range.is_empty() {
             let findings = verification::preflight(&self.plan, &Record::results(&groups));
             if !findings.is_empty() {
@@ -293,7 +319,8 @@ pub(crate) fn note(group: &model::Group, reason: &str) -> GroupNote {
 }
 
 fn batch(groups: &[(&model::Group, &GroupOutput)], number: u32, attempt_id: &str) -> Batch {
-    let (read, written) = groups.iter().fold((0, 0), |(read, written), (_, it)| (read + it.bytes_read, written + it.bytes_written));
+    let (read, written) =
+        groups.iter().fold((0, 0), |(read, written), (_, it)| (read + it.bytes_read, written + it.bytes_written));
     let mut summary = BTreeMap::from([
         ("firn.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ("engine-name".to_owned(), "firn".to_owned()),

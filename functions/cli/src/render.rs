@@ -48,18 +48,24 @@ pub(crate) fn evidence(session: &Session, evidence: &Evidence) -> Result<(), Fai
         return json(evidence);
     }
     let row = |name: &str, value: String| vec![name.to_owned(), value];
-    table(&["compact", &evidence.table.to_string()], [
-        row("groups committed / planned", format!("{} / {}", evidence.groups.committed, evidence.groups.planned)),
-        row("data files removed / added", format!("{} / {}", evidence.data_files.removed, evidence.data_files.added)),
-        row("delete files removed", evidence.delete_files.removed.to_string()),
-        row("records removed / deleted / added", {
-            let records = evidence.records;
-            format!("{} / {} / {}", records.removed, records.deleted, records.added)
-        }),
-        row("bytes read / written", format!("{} / {}", evidence.bytes.read, evidence.bytes.written)),
-        row("CPU / wall", format!("{} ms / {} ms", evidence.cpu_ms, evidence.duration_ms)),
-        row("peak memory", format!("{} MB", evidence.peak_memory_bytes / 1_000_000)),
-    ]);
+    table(
+        &["compact", &evidence.table.to_string()],
+        [
+            row("groups committed / planned", format!("{} / {}", evidence.groups.committed, evidence.groups.planned)),
+            row(
+                "data files removed / added",
+                format!("{} / {}", evidence.data_files.removed, evidence.data_files.added),
+            ),
+            row("delete files removed", evidence.delete_files.removed.to_string()),
+            row("records removed / deleted / added", {
+                let records = evidence.records;
+                format!("{} / {} / {}", records.removed, records.deleted, records.added)
+            }),
+            row("bytes read / written", format!("{} / {}", evidence.bytes.read, evidence.bytes.written)),
+            row("CPU / wall", format!("{} ms / {} ms", evidence.cpu_ms, evidence.duration_ms)),
+            row("peak memory", format!("{} MB", evidence.peak_memory_bytes / 1_000_000)),
+        ],
+    );
     say(&evidence.reasons);
     println!("{}", verdict(evidence));
     Ok(())
@@ -71,9 +77,13 @@ fn verdict(evidence: &Evidence) -> String {
         Outcome::Committed => format!("Committed as snapshot {}.", ids.join(", ")),
         Outcome::NothingToDo => "Nothing to do.".to_owned(),
         Outcome::Refused => "Refused; the table is unchanged.".to_owned(),
-        Outcome::Conflicted => "Another writer changed what the plan rests on; the table has none of it. Plan again.".to_owned(),
+        Outcome::Conflicted => {
+            "Another writer changed what the plan rests on; the table has none of it. Plan again.".to_owned()
+        }
         Outcome::Failed => "Failed; the table is unchanged.".to_owned(),
-        Outcome::Unknown => "The catalog's answer was lost; every file is kept. Look at the table's history.".to_owned(),
+        Outcome::Unknown => {
+            "The catalog's answer was lost; every file is kept. Look at the table's history.".to_owned()
+        }
     }
 }
 
@@ -88,7 +98,11 @@ pub(crate) fn plan(session: &Session, plan: &Plan) -> Result<(), Failure> {
     };
     table(&["partition", "data files", "delete files", "bytes", "why"], plan.groups.iter().map(row));
     say(&plan.reasons);
-    println!("{} groups; {} files left alone (--json lists each with its reason).", plan.groups.len(), plan.skipped.len());
+    println!(
+        "{} groups; {} files left alone (--json lists each with its reason).",
+        plan.groups.len(),
+        plan.skipped.len()
+    );
     Ok(())
 }
 
@@ -109,7 +123,10 @@ pub(crate) fn health(session: &Session, tables: &[TableHealth]) -> Result<(), Fa
             format!("{:?}", it.decision).to_lowercase(),
         ]
     };
-    table(&["table", "data files", "small", "avg MB", "delete files", "delete ratio", "groups", "decision"], tables.iter().map(row));
+    table(
+        &["table", "data files", "small", "avg MB", "delete files", "delete ratio", "groups", "decision"],
+        tables.iter().map(row),
+    );
     let work = tables.iter().filter(|it| it.eligible_groups > 0).count();
     println!("{work} of {} tables have work that pays.", tables.len());
     Ok(())
@@ -122,7 +139,13 @@ pub(crate) fn jobs(session: &Session, records: &[(i64, Evidence)]) -> Result<(),
     }
     let row = |(at, it): &(i64, Evidence)| {
         let outcome = format!("{:?}", it.outcome).to_lowercase();
-        vec![at.to_string(), it.table.to_string(), outcome, it.data_files.removed.to_string(), it.data_files.added.to_string()]
+        vec![
+            at.to_string(),
+            it.table.to_string(),
+            outcome,
+            it.data_files.removed.to_string(),
+            it.data_files.added.to_string(),
+        ]
     };
     table(&["finished (ms)", "table", "outcome", "removed", "added"], records.iter().map(row));
     println!("{} jobs.", records.len());

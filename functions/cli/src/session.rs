@@ -52,7 +52,9 @@ pub(crate) fn name(table: &str) -> Result<TableName, Failure> {
 
 fn open_catalog(uri: &str) -> Result<Arc<dyn Catalog>, Failure> {
     let Some(path) = uri.strip_prefix("sqlite://") else {
-        return Err(Failure::usage(format!("--catalog {uri}: only sqlite:///abs/path/catalog.db is built; REST catalogs are not")));
+        return Err(Failure::usage(format!(
+            "--catalog {uri}: only sqlite:///abs/path/catalog.db is built; REST catalogs are not"
+        )));
     };
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
     let name = match query.map(|it| it.split_once('=')) {

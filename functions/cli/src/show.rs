@@ -56,7 +56,9 @@ pub(crate) async fn verify(session: &Session, table: &str, from: i64, to: i64) -
     let sum = after.partitions.values().fold(0_u128, |sum, it| sum.wrapping_add(it.sum));
     let equal = differences.is_empty();
     if session.json {
-        render::json(&json!({"equal": equal, "rows": rows, "digest": format!("{sum:032x}"), "differences": differences}))?;
+        render::json(
+            &json!({"equal": equal, "rows": rows, "digest": format!("{sum:032x}"), "differences": differences}),
+        )?;
     } else {
         differences.iter().for_each(|it| println!("  {it}"));
         let verdict = if equal { "the same rows" } else { "different rows" };

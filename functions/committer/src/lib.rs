@@ -123,7 +123,8 @@ pub async fn commit<S: Future<Output = ()>>(
             }
             Ok(Attempt::LostRace(reason)) => {
                 report.conflicts += 1;
-                report.outcome = Outcome::Conflicted { reason: format!("another writer was faster each time: {reason}") };
+                report.outcome =
+                    Outcome::Conflicted { reason: format!("another writer was faster each time: {reason}") };
             }
             // The lost commit and a repeated one have the same snapshot id: the catalog can take only one of them.
             Ok(Attempt::LostAnswer(reason)) => lost_answer = Some(reason),
@@ -173,7 +174,8 @@ async fn attempt_once(catalog: &dyn Catalog, rewrite: &Rewrite, plan: &Plan) -> 
 /// A last look at the table's history, after an answer was lost.
 async fn settle(catalog: &dyn Catalog, plan: &Plan, batch: &Batch, reason: String) -> Outcome {
     match catalog.load_table(&plan.table).await {
-        Ok(table) => committed_before(&table, &plan.plan_id.0, snapshot_id(plan, batch.number)).unwrap_or(Outcome::Unknown { reason }),
+        Ok(table) => committed_before(&table, &plan.plan_id.0, snapshot_id(plan, batch.number))
+            .unwrap_or(Outcome::Unknown { reason }),
         Err(error) => Outcome::Unknown { reason: format!("{reason}; then {error}") },
     }
 }

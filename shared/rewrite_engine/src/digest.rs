@@ -109,7 +109,8 @@ fn canonical(array: &ArrayRef) -> ArrayRef {
         DataType::Struct(fields) => {
             let parent = array.as_struct();
             let columns: Vec<ArrayRef> = parent.columns().iter().map(canonical).collect();
-            let make = |(field, column): (&FieldRef, &ArrayRef)| Field::new(field.name(), column.data_type().clone(), true);
+            let make =
+                |(field, column): (&FieldRef, &ArrayRef)| Field::new(field.name(), column.data_type().clone(), true);
             let fields: Fields = fields.iter().zip(&columns).map(make).collect();
             let made = StructArray::try_new_with_length(fields, columns, parent.nulls().cloned(), parent.len());
             made.map_or_else(|_| Arc::clone(array), |made| Arc::new(made) as ArrayRef)

@@ -45,9 +45,11 @@ impl<'a> Outputs<'a> {
         let schema = Arc::clone(metadata.current_schema());
         let with_lineage = metadata.format_version() >= iceberg::spec::FormatVersion::V3;
         let settings = Settings::new(metadata).map_err(unsupported)?;
-        let layout = Layout::new(arrow_schema(&schema, with_lineage)?, schema, settings).map_err(|e| unsupported(e.to_string()))?;
+        let layout = Layout::new(arrow_schema(&schema, with_lineage)?, schema, settings)
+            .map_err(|e| unsupported(e.to_string()))?;
         let spec = metadata.partition_spec_by_id(job.output_spec_id).cloned();
-        let spec = spec.ok_or_else(|| unsupported(format!("the table has no partition spec {}", job.output_spec_id)))?;
+        let spec =
+            spec.ok_or_else(|| unsupported(format!("the table has no partition spec {}", job.output_spec_id)))?;
         let even = job.expected_output_bytes / job.expected_output_files.max(1);
         let goal_bytes = even.max(job.target_file_size_bytes);
         Ok(Self { table, job, layout, spec, goal_bytes, open: HashMap::new(), closed: Vec::new(), begun: Vec::new() })
@@ -91,7 +93,8 @@ impl<'a> Outputs<'a> {
             self.make_room()?;
             let path = self.next_path(tuple);
             self.begun.push(path.clone());
-            let file = DataFileWriter::create(&self.table.file_io, &path, &self.layout).map_err(|e| write_error(&path, e))?;
+            let file =
+                DataFileWriter::create(&self.table.file_io, &path, &self.layout).map_err(|e| write_error(&path, e))?;
             self.open.insert(tuple.clone(), file);
         }
         match self.open.get_mut(tuple) {
@@ -114,7 +117,8 @@ impl<'a> Outputs<'a> {
     fn close(&mut self, tuple: &Struct) -> Result<()> {
         let Some(file) = self.open.remove(tuple) else { return Ok(()) };
         let path = file.path().to_owned();
-        let file = file.close(&self.layout, tuple, self.job.output_spec_id).map_err(|error| write_error(&path, error))?;
+        let file =
+            file.close(&self.layout, tuple, self.job.output_spec_id).map_err(|error| write_error(&path, error))?;
         self.closed.push(WrittenFile { spec_id: self.job.output_spec_id, file });
         Ok(())
     }

@@ -81,7 +81,8 @@ pub struct GroupOutput {
 /// Any [`crate::Error`]; the table is unchanged in every case.
 pub fn rewrite_group(table: &LoadedTable, job: &RewriteJob, limits: Limits, control: &Control) -> Result<GroupOutput> {
     let mut outputs = Outputs::new(table, job)?;
-    let result = fill(&mut outputs, table, job, limits, control).and_then(|output| check(table, &outputs.layout, output));
+    let result =
+        fill(&mut outputs, table, job, limits, control).and_then(|output| check(table, &outputs.layout, output));
     if result.is_err() {
         outputs.remove();
     }

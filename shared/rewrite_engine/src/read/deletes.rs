@@ -14,9 +14,9 @@ use table_io::{LiveDeleteFile, LiveDeletes};
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
 use super::{
-    ParquetFile, corrupt,
+    ParquetFile, corrupt, keep_mask,
     keys::KeyEncoder,
-    keep_mask, read_file,
+    read_file,
     resolve::{Absent, Columns, FIELD_ID, by_id, field_id, known_fields},
     vector,
 };
@@ -164,10 +164,14 @@ impl Loader<'_> {
             self.puffins.insert(Arc::clone(&delete.path), read_file(self.table, &delete.path)?);
         }
         let file = self.puffins.get(&delete.path).cloned().unwrap_or_default();
-        let range = usize::try_from(offset).ok().zip(usize::try_from(size).ok()).and_then(|(start, size)| Some(start..start.checked_add(size)?));
+        let range = usize::try_from(offset)
+            .ok()
+            .zip(usize::try_from(size).ok())
+            .and_then(|(start, size)| Some(start..start.checked_add(size)?));
         let blob = range.and_then(|range| file.get(range));
         let blob = blob.ok_or_else(|| corrupt(&delete.path, format!("has no blob of {size} bytes at {offset}")))?;
-        let positions = vector::parse(blob, delete.records, input.file.records).map_err(|reason| corrupt(&delete.path, reason))?;
+        let positions =
+            vector::parse(blob, delete.records, input.file.records).map_err(|reason| corrupt(&delete.path, reason))?;
         self.spend(size)?;
         self.loaded.vectors.insert(Arc::clone(&input.file.path), positions);
         Ok(())
@@ -184,7 +188,9 @@ impl Loader<'_> {
             let batch = batch.map_err(|error| corrupt(&delete.path, error))?;
             let (first, second) = (batch.column(0), batch.column(1));
             let (paths, positions) = if path_at < pos_at { (first, second) } else { (second, first) };
-            let (Some(paths), Some(positions)) = (paths.as_string_opt::<i32>(), positions.as_primitive_opt::<Int64Type>()) else {
+            let (Some(paths), Some(positions)) =
+                (paths.as_string_opt::<i32>(), positions.as_primitive_opt::<Int64Type>())
+            else {
                 return Err(corrupt(&delete.path, "has columns file_path and pos of other types"));
             };
             for (path, position) in paths.iter().zip(positions.iter()) {
@@ -212,7 +218,8 @@ impl Loader<'_> {
         let fields = key_fields(self.table, &set.0).map_err(wrong)?;
         for field in &fields {
             let id = field_id(field).unwrap_or(0);
-            let empty: Vec<ArrayRef> = file.schema.fields().iter().map(|it| arrow_array::new_empty_array(it.data_type())).collect();
+            let empty: Vec<ArrayRef> =
+                file.schema.fields().iter().map(|it| arrow_array::new_empty_array(it.data_type())).collect();
             if by_id(file.schema.fields(), &empty, id).is_none() {
                 return Err(wrong(format!("is an equality delete file without its column {}", field.name())));
             }
@@ -222,7 +229,8 @@ impl Loader<'_> {
         let encoder = encoder(&fields).map_err(wrong)?;
         for batch in file.reader(columns.roots(), &delete.path)? {
             let batch = batch.map_err(|error| corrupt(&delete.path, error))?;
-            let arrays: std::result::Result<Vec<_>, _> = fields.iter().map(|field| columns.key(&batch, field)).collect();
+            let arrays: std::result::Result<Vec<_>, _> =
+                fields.iter().map(|field| columns.key(&batch, field)).collect();
             let rows = encoder.encode(&arrays.map_err(wrong)?).map_err(wrong)?;
             let bytes: u64 = rows.iter().map(|row| row.as_ref().len() as u64 + KEY_OVERHEAD_BYTES).sum();
             self.spend(bytes)?;
@@ -276,7 +284,8 @@ impl FileFilter {
             }
         }
         for lookup in &self.lookups {
-            let arrays: std::result::Result<Vec<_>, _> = lookup.fields.iter().map(|field| columns.key(raw, field)).collect();
+            let arrays: std::result::Result<Vec<_>, _> =
+                lookup.fields.iter().map(|field| columns.key(raw, field)).collect();
             let keys = lookup.encoder.encode(&arrays?)?;
             for (key, flag) in keys.iter().zip(&mut deleted) {
                 *flag |= lookup.keys.get(key.as_ref()).is_some_and(|newest| *newest > self.sequence_number);

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Float32Array, Float64Array, cast::AsArray, types::{Float32Type, Float64Type}};
+use arrow_array::{
+    Array, ArrayRef, Float32Array, Float64Array,
+    cast::AsArray,
+    types::{Float32Type, Float64Type},
+};
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::DataType;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Decimal128Array, FixedSizeBinaryArray, Float32Array, Float64Array, Int32Array, Int64Array,
-    LargeBinaryArray, StringArray, new_null_array,
+    Array, ArrayRef, BooleanArray, Decimal128Array, FixedSizeBinaryArray, Float32Array, Float64Array, Int32Array,
+    Int64Array, LargeBinaryArray, StringArray, new_null_array,
 };
 use arrow_cast::cast;
 use arrow_schema::DataType;
@@ -13,7 +13,11 @@ use iceberg::spec::{Literal, PrimitiveLiteral};
 /// `literal`, `rows` times, as `data_type`. Dates, times and timestamps are numbers in the unit of their type.
 pub(crate) fn repeated(literal: &Literal, data_type: &DataType, rows: usize) -> Result<ArrayRef, String> {
     let Literal::Primitive(value) = literal else {
-        return if rows == 0 { Ok(new_null_array(data_type, 0)) } else { Err("a nested default is not supported".to_owned()) };
+        return if rows == 0 {
+            Ok(new_null_array(data_type, 0))
+        } else {
+            Err("a nested default is not supported".to_owned())
+        };
     };
     let array: ArrayRef = match value {
         PrimitiveLiteral::Boolean(it) => Arc::new(BooleanArray::from(vec![*it; rows])),

@@ -8,16 +8,20 @@ mod vector;
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, cast::AsArray, types::Int64Type};
+use arrow_array::{
+    ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, cast::AsArray, types::Int64Type,
+};
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
 use iceberg::spec::Schema;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
 use ports::LoadedTable;
 
-pub use deletes::GroupDeletes;
 use deletes::FileFilter;
+pub use deletes::GroupDeletes;
 pub(crate) use keys::{KeyEncoder, one_nan};
 pub(crate) use resolve::field_id;
 use resolve::{Absent, Columns};
@@ -48,8 +52,8 @@ const BATCH_BYTES: u64 = 8 * 1024 * 1024;
 /// [`crate::Error::Unsupported`] for a type that no rewrite carries.
 pub fn arrow_schema(schema: &Schema, with_lineage: bool) -> Result<SchemaRef> {
     let converted = iceberg::arrow::schema_to_arrow_schema(schema);
-    let converted =
-        converted.map_err(|error| Error::Unsupported { path: "the table's schema".to_owned(), reason: error.to_string() })?;
+    let converted = converted
+        .map_err(|error| Error::Unsupported { path: "the table's schema".to_owned(), reason: error.to_string() })?;
     let mut fields: Vec<Arc<Field>> = converted.fields().iter().cloned().collect();
     if with_lineage {
         for (name, id) in [("_row_id", ROW_ID), ("_last_updated_sequence_number", LAST_UPDATED_SEQUENCE_NUMBER)] {
@@ -90,7 +94,9 @@ impl ParquetFile {
         })?;
         let metadata = match resolve::without_int96(metadata.parquet_schema(), metadata.schema()) {
             None => metadata,
-            Some(schema) => ArrowReaderMetadata::load(&bytes, options.with_schema(schema)).map_err(|e| corrupt(path, e))?,
+            Some(schema) => {
+                ArrowReaderMetadata::load(&bytes, options.with_schema(schema)).map_err(|e| corrupt(path, e))?
+            }
         };
         let schema = resolve::with_ids(metadata.schema(), &table.metadata).map_err(|reason| corrupt(path, reason))?;
         Ok(Self { bytes, metadata, schema })

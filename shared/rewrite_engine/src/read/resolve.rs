@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, RecordBatch, StructArray, cast::AsArray, new_null_array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema as ArrowSchema, SchemaRef, TimeUnit};
-use iceberg::spec::{Literal, NameMapping, MappedField, NestedField, TableMetadata, Transform};
+use iceberg::spec::{Literal, MappedField, NameMapping, NestedField, TableMetadata, Transform};
 use parquet::{basic::Type as Physical, schema::types::SchemaDescriptor};
 use ports::LoadedTable;
 use table_io::LiveDataFile;
@@ -98,7 +98,8 @@ impl Columns {
         let wanted = |field: &FieldRef| {
             field_id(field).is_some_and(|id| top.contains(&id)) || key_ids.iter().any(|id| has_id(field, *id))
         };
-        let roots: Vec<usize> = file.fields().iter().enumerate().filter(|(_, it)| wanted(it)).map(|(at, _)| at).collect();
+        let roots: Vec<usize> =
+            file.fields().iter().enumerate().filter(|(_, it)| wanted(it)).map(|(at, _)| at).collect();
         let fields = roots.iter().filter_map(|at| file.fields().get(*at).cloned()).collect();
         Self { roots, fields, absent }
     }
@@ -141,7 +142,8 @@ impl Columns {
                 };
                 let map = array.as_map();
                 let entries = self.convert_pairs(map.entries(), have, pair)?;
-                let map = MapArray::try_new(Arc::clone(want), map.offsets().clone(), entries, map.nulls().cloned(), *sorted);
+                let map =
+                    MapArray::try_new(Arc::clone(want), map.offsets().clone(), entries, map.nulls().cloned(), *sorted);
                 Ok(Arc::new(map.map_err(|error| error.to_string())?))
             }
             (have, want) if have == want => Ok(Arc::clone(array)),
@@ -176,7 +178,8 @@ impl Columns {
 }
 
 fn has_id(field: &Field, id: i32) -> bool {
-    field_id(field) == Some(id) || matches!(field.data_type(), DataType::Struct(inner) if inner.iter().any(|it| has_id(it, id)))
+    field_id(field) == Some(id)
+        || matches!(field.data_type(), DataType::Struct(inner) if inner.iter().any(|it| has_id(it, id)))
 }
 
 /// The column `id` among `fields` or inside their structs, NULL where a parent is.
@@ -212,7 +215,8 @@ pub(crate) fn with_ids(file: &SchemaRef, metadata: &TableMetadata) -> Resolved<S
         let mapped: Vec<&MappedField> = mapping.fields().iter().collect();
         return Ok(Arc::new(ArrowSchema::new(mapped_fields(file.fields(), &mapped))));
     }
-    let numbered = file.fields().iter().zip(1..).map(|(field, id): (_, i32)| give_id(field, Some(id), field.data_type().clone()));
+    let numbered =
+        file.fields().iter().zip(1..).map(|(field, id): (_, i32)| give_id(field, Some(id), field.data_type().clone()));
     Ok(Arc::new(ArrowSchema::new(numbered.collect::<Vec<_>>())))
 }
 

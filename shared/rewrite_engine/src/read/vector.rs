@@ -9,13 +9,18 @@ pub(crate) fn parse(blob: &[u8], cardinality: u64, rows: u64) -> Result<RoaringT
     let (length, rest) = blob.split_first_chunk::<4>().ok_or("the blob is shorter than its length field")?;
     let (body, crc) = rest.split_last_chunk::<4>().ok_or("the blob is shorter than its checksum")?;
     if usize::try_from(u32::from_be_bytes(*length)) != Ok(body.len()) {
-        return Err(format!("the blob has {} bytes, its length field says {}", body.len(), u32::from_be_bytes(*length)));
+        return Err(format!(
+            "the blob has {} bytes, its length field says {}",
+            body.len(),
+            u32::from_be_bytes(*length)
+        ));
     }
     if crc32fast::hash(body) != u32::from_be_bytes(*crc) {
         return Err("the checksum of the blob is wrong".to_owned());
     }
     let bitmap = body.strip_prefix(&MAGIC).ok_or("the blob does not start with the magic of a deletion vector")?;
-    let positions = RoaringTreemap::deserialize_from(bitmap).map_err(|error| format!("the bitmap does not parse: {error}"))?;
+    let positions =
+        RoaringTreemap::deserialize_from(bitmap).map_err(|error| format!("the bitmap does not parse: {error}"))?;
     if positions.len() != cardinality {
         return Err(format!("the vector deletes {} rows, its manifest entry says {cardinality}", positions.len()));
     }

@@ -74,7 +74,8 @@ impl DataFileWriter {
         let mut writers = self.columns.iter_mut();
         for (field, column) in layout.arrow.fields().iter().zip(batch.columns()) {
             for leaf in compute_leaves(field, column)? {
-                let writer = writers.next().ok_or_else(|| ParquetError::General("more leaves than columns".to_owned()))?;
+                let writer =
+                    writers.next().ok_or_else(|| ParquetError::General("more leaves than columns".to_owned()))?;
                 writer.write(&leaf)?;
             }
         }

@@ -2,7 +2,11 @@
 
 use std::collections::HashMap;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, StructArray, cast::AsArray, types::{Float32Type, Float64Type}};
+use arrow_array::{
+    Array, ArrayRef, RecordBatch, StructArray,
+    cast::AsArray,
+    types::{Float32Type, Float64Type},
+};
 use arrow_schema::{DataType, Fields};
 
 use crate::read::field_id;
@@ -23,7 +27,9 @@ impl FloatStats {
         let less = |a: f64, b: f64| a.total_cmp(&b).is_lt();
         self.bounds = Some(match self.bounds {
             None => (value, value),
-            Some((low, high)) => (if less(value, low) { value } else { low }, if less(high, value) { value } else { high }),
+            Some((low, high)) => {
+                (if less(value, low) { value } else { low }, if less(high, value) { value } else { high })
+            }
         });
     }
 }
@@ -33,19 +39,34 @@ pub(crate) fn add(stats: &mut HashMap<i32, FloatStats>, batch: &RecordBatch) {
     add_columns(stats, batch.schema_ref().fields(), batch.columns(), &|_| true);
 }
 
-fn add_columns(stats: &mut HashMap<i32, FloatStats>, fields: &Fields, columns: &[ArrayRef], valid: &dyn Fn(usize) -> bool) {
+fn add_columns(
+    stats: &mut HashMap<i32, FloatStats>,
+    fields: &Fields,
+    columns: &[ArrayRef],
+    valid: &dyn Fn(usize) -> bool,
+) {
     for (field, column) in fields.iter().zip(columns) {
         let Some(id) = field_id(field) else { continue };
         match field.data_type() {
             DataType::Float32 => {
                 let values = column.as_primitive::<Float32Type>();
                 let own = stats.entry(id).or_default();
-                values.iter().enumerate().filter(|(row, _)| valid(*row)).filter_map(|it| it.1).for_each(|it| own.add(it.into()));
+                values
+                    .iter()
+                    .enumerate()
+                    .filter(|(row, _)| valid(*row))
+                    .filter_map(|it| it.1)
+                    .for_each(|it| own.add(it.into()));
             }
             DataType::Float64 => {
                 let values = column.as_primitive::<Float64Type>();
                 let own = stats.entry(id).or_default();
-                values.iter().enumerate().filter(|(row, _)| valid(*row)).filter_map(|it| it.1).for_each(|it| own.add(it));
+                values
+                    .iter()
+                    .enumerate()
+                    .filter(|(row, _)| valid(*row))
+                    .filter_map(|it| it.1)
+                    .for_each(|it| own.add(it));
             }
             DataType::Struct(inner) => {
                 let parent: &StructArray = column.as_struct();

@@ -4,7 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use iceberg::spec::{Datum, PrimitiveType, Schema, Type};
 use parquet::{
-    file::{metadata::{ColumnChunkMetaData, ParquetMetaData}, statistics::Statistics},
+    file::{
+        metadata::{ColumnChunkMetaData, ParquetMetaData},
+        statistics::Statistics,
+    },
     schema::types::{ColumnDescriptor, Type as ParquetType},
 };
 
@@ -25,14 +28,20 @@ pub(crate) struct Metrics {
 }
 
 /// The metrics of a file from its footer and from what was seen of its floats.
-pub(crate) fn metrics(footer: &ParquetMetaData, floats: &HashMap<i32, FloatStats>, schema: &Schema, settings: &Settings) -> Metrics {
+pub(crate) fn metrics(
+    footer: &ParquetMetaData,
+    floats: &HashMap<i32, FloatStats>,
+    schema: &Schema,
+    settings: &Settings,
+) -> Metrics {
     let mut metrics = Metrics::default();
     let descriptor = footer.file_metadata().schema_descr_ptr();
     let nested = repeated_ids(descriptor.root_schema());
     for (at, column) in descriptor.columns().iter().enumerate() {
         let Some((id, primitive)) = leaf(column, schema) else { continue };
         let mode = settings.mode(id);
-        let chunks: Vec<&ColumnChunkMetaData> = footer.row_groups().iter().filter_map(|it| it.columns().get(at)).collect();
+        let chunks: Vec<&ColumnChunkMetaData> =
+            footer.row_groups().iter().filter_map(|it| it.columns().get(at)).collect();
         let size = chunks.iter().map(|it| unsigned(it.compressed_size())).sum();
         metrics.column_sizes.insert(id, size);
         if mode == MetricsMode::None {
@@ -49,7 +58,11 @@ pub(crate) fn metrics(footer: &ParquetMetaData, floats: &HashMap<i32, FloatStats
             metrics.nan_value_counts.insert(id, floats.get(&id).map_or(0, |it| it.nan_count));
         }
         if mode != MetricsMode::Counts {
-            let bounds = if is_float { float_bounds(floats.get(&id), &primitive) } else { bounds(&chunks, column, &primitive, mode) };
+            let bounds = if is_float {
+                float_bounds(floats.get(&id), &primitive)
+            } else {
+                bounds(&chunks, column, &primitive, mode)
+            };
             metrics.lower_bounds.extend(bounds.0.map(|it| (id, it)));
             metrics.upper_bounds.extend(bounds.1.map(|it| (id, it)));
         }
@@ -98,7 +111,12 @@ fn float_bounds(stats: Option<&FloatStats>, primitive: &PrimitiveType) -> Bounds
     (Some(datum(low)), Some(datum(high)))
 }
 
-fn bounds(chunks: &[&ColumnChunkMetaData], column: &ColumnDescriptor, primitive: &PrimitiveType, mode: MetricsMode) -> Bounds {
+fn bounds(
+    chunks: &[&ColumnChunkMetaData],
+    column: &ColumnDescriptor,
+    primitive: &PrimitiveType,
+    mode: MetricsMode,
+) -> Bounds {
     let mut found: Option<(Datum, Datum)> = None;
     for chunk in chunks {
         let Some(statistics) = chunk.statistics() else { return (None, None) };
@@ -111,22 +129,33 @@ fn bounds(chunks: &[&ColumnChunkMetaData], column: &ColumnDescriptor, primitive:
         };
         found = Some(match found {
             None => (low, high),
-            Some((lowest, highest)) => (if low < lowest { low } else { lowest }, if high > highest { high } else { highest }),
+            Some((lowest, highest)) => {
+                (if low < lowest { low } else { lowest }, if high > highest { high } else { highest })
+            }
         });
     }
     let Some((low, high)) = found else { return (None, None) };
     match (mode, primitive) {
-        (MetricsMode::Truncate(length), PrimitiveType::String) => (cut_string(&low, length, false), cut_string(&high, length, true)),
-        (MetricsMode::Truncate(length), PrimitiveType::Binary) => (cut_binary(&low, length, false), cut_binary(&high, length, true)),
+        (MetricsMode::Truncate(length), PrimitiveType::String) => {
+            (cut_string(&low, length, false), cut_string(&high, length, true))
+        }
+        (MetricsMode::Truncate(length), PrimitiveType::Binary) => {
+            (cut_binary(&low, length, false), cut_binary(&high, length, true))
+        }
         _ => (Some(low), Some(high)),
     }
 }
 
-fn chunk_bounds(statistics: &Statistics, column: &ColumnDescriptor, primitive: &PrimitiveType) -> Option<(Datum, Datum)> {
+fn chunk_bounds(
+    statistics: &Statistics,
+    column: &ColumnDescriptor,
+    primitive: &PrimitiveType,
+) -> Option<(Datum, Datum)> {
     let datum = |bytes: &[u8]| {
         let is_little_endian_decimal = matches!(primitive, PrimitiveType::Decimal { .. })
             && matches!(column.physical_type(), parquet::basic::Type::INT32 | parquet::basic::Type::INT64);
-        let bytes: Vec<u8> = if is_little_endian_decimal { bytes.iter().rev().copied().collect() } else { bytes.to_vec() };
+        let bytes: Vec<u8> =
+            if is_little_endian_decimal { bytes.iter().rev().copied().collect() } else { bytes.to_vec() };
         Datum::try_from_bytes(&bytes, primitive.clone()).ok()
     };
     Some((datum(statistics.min_bytes_opt()?)?, datum(statistics.max_bytes_opt()?)?))
@@ -199,7 +228,9 @@ mod tests {
 
     #[test]
     fn c2_binary_bounds_are_cut_at_bytes_and_upper_ones_rounded_up() {
-        let cut = |bytes: &[u8], upper| cut_binary(&Datum::binary(bytes.to_vec()), 2, upper).map(|it| it.to_bytes().unwrap().to_vec());
+        let cut = |bytes: &[u8], upper| {
+            cut_binary(&Datum::binary(bytes.to_vec()), 2, upper).map(|it| it.to_bytes().unwrap().to_vec())
+        };
         assert_eq!(cut(&[1, 2, 3], false), Some(vec![1, 2]));
         assert_eq!(cut(&[1, 255, 3], true), Some(vec![2]));
         assert_eq!(cut(&[255, 255, 3], true), None);

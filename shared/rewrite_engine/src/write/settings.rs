@@ -46,7 +46,8 @@ impl Settings {
             .set_max_row_group_row_count(None);
         for (name, value) in table {
             if let Some(column) = name.strip_prefix("write.parquet.bloom-filter-enabled.column.") {
-                let enabled = bool::from_str(value).map_err(|_| format!("table property {name}: {value:?} is not true or false"))?;
+                let enabled = bool::from_str(value)
+                    .map_err(|_| format!("table property {name}: {value:?} is not true or false"))?;
                 let path = ColumnPath::new(column.split('.').map(str::to_owned).collect());
                 builder = builder.set_column_bloom_filter_enabled(path, enabled);
             }
@@ -56,7 +57,8 @@ impl Settings {
         Ok(Self {
             properties: builder.build(),
             row_group_size_bytes,
-            data_location: data_location.map_or_else(|| format!("{location}/data"), |it| it.trim_end_matches('/').to_owned()),
+            data_location: data_location
+                .map_or_else(|| format!("{location}/data"), |it| it.trim_end_matches('/').to_owned()),
             object_storage: get("write.object-storage.enabled").is_some_and(|it| it.eq_ignore_ascii_case("true")),
             modes: modes(table, metadata.current_schema())?,
         })
@@ -87,7 +89,11 @@ fn compression(table: &HashMap<String, String>) -> Result<Compression, String> {
         "brotli" => Compression::BROTLI(BrotliLevel::try_new(unsigned.unwrap_or(1)).map_err(|error| wrong(&error))?),
         "lz4" | "lz4_raw" => Compression::LZ4_RAW,
         "zstd" => Compression::ZSTD(ZstdLevel::try_new(level.unwrap_or(3)).map_err(|error| wrong(&error))?),
-        other => return Err(format!("table property {CODEC}: {other:?} is none of zstd, snappy, gzip, lz4, brotli, uncompressed")),
+        other => {
+            return Err(format!(
+                "table property {CODEC}: {other:?} is none of zstd, snappy, gzip, lz4, brotli, uncompressed"
+            ));
+        }
     })
 }
 
@@ -109,7 +115,8 @@ fn modes(table: &HashMap<String, String>, schema: &Schema) -> Result<HashMap<i32
 
 fn mode(name: &str, text: &str) -> Result<MetricsMode, String> {
     let lower = text.to_lowercase();
-    let length = lower.strip_prefix("truncate(").and_then(|it| it.strip_suffix(')')).and_then(|it| it.trim().parse().ok());
+    let length =
+        lower.strip_prefix("truncate(").and_then(|it| it.strip_suffix(')')).and_then(|it| it.trim().parse().ok());
     match (lower.as_str(), length) {
         ("none", _) => Ok(MetricsMode::None),
         ("counts", _) => Ok(MetricsMode::Counts),

@@ -6,8 +6,9 @@ use std::{
 };
 
 use iceberg::spec::{
-    DataFile, DataFileBuilder, FormatVersion, Manifest, ManifestContentType, ManifestEntry, ManifestEntryRef, ManifestFile,
-    ManifestListWriter, ManifestMetadata, ManifestStatus, ManifestWriter, ManifestWriterBuilder, PartitionSpec, SchemaRef,
+    DataFile, DataFileBuilder, FormatVersion, Manifest, ManifestContentType, ManifestEntry, ManifestEntryRef,
+    ManifestFile, ManifestListWriter, ManifestMetadata, ManifestStatus, ManifestWriter, ManifestWriterBuilder,
+    PartitionSpec, SchemaRef,
 };
 use ports::LoadedTable;
 
@@ -57,7 +58,8 @@ async fn affected(table: &LoadedTable, change: &Change) -> Result<(Vec<ManifestF
         if manifest.added_files_count == Some(0) && manifest.existing_files_count == Some(0) {
             continue;
         }
-        let entries = if leaving.is_empty() { Vec::new() } else { load_entries(table, manifest, &BTreeSet::new()).await? };
+        let entries =
+            if leaving.is_empty() { Vec::new() } else { load_entries(table, manifest, &BTreeSet::new()).await? };
         if entries.iter().any(|entry| entry.is_alive() && leaving.contains(entry.file_path())) {
             affected.push(manifest.clone());
         } else {
@@ -196,7 +198,8 @@ impl<'a> Leaving<'a> {
             None => {
                 let unsigned = |value: Option<i64>| value.and_then(|it| u64::try_from(it).ok());
                 let place = unsigned(file.content_offset()).zip(unsigned(file.content_size_in_bytes()));
-                self.deletes.contains(&(file.file_path().into(), place)) || self.deletes.contains(&(file.file_path().into(), None))
+                self.deletes.contains(&(file.file_path().into(), place))
+                    || self.deletes.contains(&(file.file_path().into(), None))
             }
         }
     }

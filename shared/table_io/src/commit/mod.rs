@@ -186,7 +186,10 @@ fn prepared(
         .with_sequence_number(list.sequence_number)
         .with_timestamp_ms(rewrite.now_ms.max(metadata.last_updated_ms()))
         .with_manifest_list(list.path)
-        .with_summary(Summary { operation: Operation::Replace, additional_properties: summary::summary(rewrite, change) })
+        .with_summary(Summary {
+            operation: Operation::Replace,
+            additional_properties: summary::summary(rewrite, change),
+        })
         .with_schema_id(metadata.current_schema_id());
     let snapshot = match list.row_range {
         Some((first, rows)) => builder.with_row_range(first, rows).build(),

@@ -23,7 +23,8 @@ pub(super) fn summary(rewrite: &Rewrite, change: &Change) -> HashMap<String, Str
     counts.nonzero("removed-equality-delete-files", removed.equality_files);
     counts.nonzero("removed-equality-deletes", removed.equality_deletes);
     counts.nonzero("removed-dvs", removed.vectors);
-    let changed: BTreeSet<String> = change.added.iter().chain(&change.removed).map(|file| file.partition.key()).collect();
+    let changed: BTreeSet<String> =
+        change.added.iter().chain(&change.removed).map(|file| file.partition.key()).collect();
     counts.set("changed-partition-count", changed.len() as u64);
     counts.totals(change, added, removed);
     let mut summary = counts.0;

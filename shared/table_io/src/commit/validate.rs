@@ -73,7 +73,8 @@ fn metadata_conflict(table: &LoadedTable, rewrite: &Rewrite) -> Option<CommitCon
 /// The live entries of the inputs, or the path of one that is gone (C-2).
 fn removed(live: &LiveFiles, rewrite: &Rewrite) -> std::result::Result<Vec<Arc<LiveDataFile>>, String> {
     let by_path: HashMap<&str, &Arc<LiveDataFile>> = live.data.iter().map(|file| (file.path.as_ref(), file)).collect();
-    let find = |path: &Arc<str>| by_path.get(path.as_ref()).map(|file| Arc::clone(file)).ok_or_else(|| path.to_string());
+    let find =
+        |path: &Arc<str>| by_path.get(path.as_ref()).map(|file| Arc::clone(file)).ok_or_else(|| path.to_string());
     rewrite.removed.iter().map(find).collect()
 }
 
@@ -151,7 +152,8 @@ fn check_records(
     removed: &[Arc<LiveDataFile>],
     added: &[Arc<LiveDataFile>],
 ) -> Result<()> {
-    let distinct = |files: &[Arc<LiveDataFile>]| files.iter().map(|file| Arc::clone(&file.path)).collect::<HashSet<_>>();
+    let distinct =
+        |files: &[Arc<LiveDataFile>]| files.iter().map(|file| Arc::clone(&file.path)).collect::<HashSet<_>>();
     let (old, new) = (distinct(removed), distinct(added));
     if old.len() != removed.len() || new.len() != added.len() || !old.is_disjoint(&new) {
         return Err(Error::Invalid(format!("the rewrite of {} names a file twice (invariant C-2)", table.name)));
