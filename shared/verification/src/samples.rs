@@ -84,6 +84,7 @@ fn group(id: &str, day: &str, data_files: &[&str], delete_files: u32, input_byte
         delete_files,
         input_bytes,
         input_records: data_files.len() as u64 * 10,
+        expected_output_bytes: 0,
         expected_output_files: 1,
         reason: "a reason".to_owned(),
     }
