@@ -117,7 +117,7 @@ impl DataFileWriter {
         self.columns.clear();
         let footer = self.file.finish()?;
         let size_bytes = self.file.bytes_written() as u64;
-        self.file.into_inner()?.close()?;
+        self.file.inner_mut().close()?;
         let Metrics { column_sizes, value_counts, null_value_counts, nan_value_counts, lower_bounds, upper_bounds } =
             metrics(&footer, &self.floats, &layout.schema, &layout.settings);
         let offset = |group: &parquet::file::metadata::RowGroupMetaData| {

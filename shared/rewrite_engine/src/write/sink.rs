@@ -26,7 +26,7 @@ impl Sink {
         futures::executor::block_on(self.file.write(bytes.into())).map_err(io::Error::other)
     }
 
-    pub(crate) fn close(mut self) -> io::Result<()> {
+    pub(crate) fn close(&mut self) -> io::Result<()> {
         self.hand_on()?;
         futures::executor::block_on(self.file.close()).map_err(io::Error::other)
     }
