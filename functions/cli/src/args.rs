@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
-/// Autonomous maintenance for Apache Iceberg tables.
+/// Exact, cheap compaction of Apache Iceberg tables.
 #[derive(Debug, Parser)]
 #[command(version, after_help = "Example:\n  firn --catalog sqlite:///abs/path/catalog.db compact sales.orders")]
 pub(crate) struct Args {
@@ -41,9 +41,7 @@ pub(crate) enum Command {
         out: Option<PathBuf>,
     },
     /// Plan, rewrite, validate, commit; prints the evidence
-    #[command(
-        after_help = "Example:\n  firn --catalog … compact sales.orders --where \"day >= '2026-11-01'\" -o rewrite-all=true"
-    )]
+    #[command(after_help = "Example:\n  firn --catalog … compact sales.orders --where \"day >= '2026-11-01'\" -o rewrite-all=true")]
     Compact(Compact),
     /// Proves that two snapshots hold the same multiset of rows, or shows where they differ
     #[command(after_help = "Example:\n  firn --catalog … verify sales.orders --from 11 --to 12")]
@@ -69,7 +67,7 @@ pub(crate) struct Compact {
     #[command(flatten)]
     pub(crate) options: Options,
     /// Execute a saved plan as it stands
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["where", "option", "branch"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["where", "option", "branch", "strategy", "sort_order"])]
     pub(crate) plan: Option<PathBuf>,
     /// Plan afresh when the saved plan conflicts
     #[arg(long, requires = "plan")]
@@ -78,10 +76,10 @@ pub(crate) struct Compact {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Options {
-    /// How rows are arranged (binpack; sort and zorder are not built)
-    #[arg(long, default_value = "binpack")]
-    pub(crate) strategy: String,
-    /// Order of a sort strategy (not built)
+    /// How rows are arranged: binpack, the default; sort and zorder are not built yet
+    #[arg(long)]
+    pub(crate) strategy: Option<String>,
+    /// The order of a sort strategy; not built yet
     #[arg(long, value_name = "ORDER")]
     pub(crate) sort_order: Option<String>,
     /// Rewrite only files that may hold rows of this SQL predicate

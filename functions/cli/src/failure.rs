@@ -1,24 +1,34 @@
 //! What went wrong, for people and for scripts: text on standard error and an exit code.
 
+/// The command line or the configuration is wrong.
+pub(crate) const USAGE: u8 = 2;
+/// A gate or a safety rule said no.
+pub(crate) const REFUSED: u8 = 3;
+/// Failed groups or a conflict are left.
+pub(crate) const UNFINISHED: u8 = 4;
+/// The catalog or the storage failed.
+pub(crate) const OUTSIDE: u8 = 5;
+
 /// A failed command.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// 2 usage or configuration, 3 refused, 4 failed groups or a conflict left, 5 the outside failed.
+    /// The exit code.
     pub(crate) code: u8,
-    message: String,
+    /// What, where, and what to do.
+    pub(crate) message: String,
 }
 
 impl Failure {
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { code: 2, message: message.into() }
-    }
-
-    pub(crate) fn refused(message: impl Into<String>) -> Self {
-        Self { code: 3, message: message.into() }
+        Self { code: USAGE, message: message.into() }
     }
 
     pub(crate) fn outside(error: &dyn std::error::Error) -> Self {
-        Self { code: 5, message: chain(error) }
+        Self { code: OUTSIDE, message: chain(error) }
+    }
+
+    pub(crate) fn bug(error: &dyn std::error::Error) -> Self {
+        Self { code: 1, message: format!("this is a bug in firn, please report it: {}", chain(error)) }
     }
 
     #[allow(clippy::print_stderr, reason = "the command line speaks to people here")]
@@ -43,11 +53,25 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 
 impl From<ports::Error> for Failure {
     fn from(error: ports::Error) -> Self {
-        use ports::ErrorKind::{Denied, Invalid, NotFound};
+        use ports::ErrorKind::{Corrupt, Invalid, NotFound};
+        // A file that the catalog points at and storage does not have is no mistake of the caller's.
+        let is_file = error.operation == "catalog.load_table" && error.subject.contains('/');
         let code = match error.kind {
-            Invalid | NotFound => 2,
-            Denied => 3,
-            _ => 5,
+            NotFound if is_file => OUTSIDE,
+            Invalid | NotFound => USAGE,
+            Corrupt => REFUSED,
+            _ => OUTSIDE,
+        };
+        Self { code, message: chain(&error) }
+    }
+}
+
+impl From<table_io::Error> for Failure {
+    fn from(error: table_io::Error) -> Self {
+        let code = match error {
+            table_io::Error::Invalid(_) => USAGE,
+            table_io::Error::Corrupt { .. } => REFUSED,
+            _ => OUTSIDE,
         };
         Self { code, message: chain(&error) }
     }
@@ -55,26 +79,44 @@ impl From<ports::Error> for Failure {
 
 impl From<planner::Error> for Failure {
     fn from(error: planner::Error) -> Self {
-        match &error {
-            planner::Error::Table(inner) => Self { code: table_code(inner), message: chain(&error) },
-            _ => Self::usage(chain(&error)),
-        }
+        let code = match error {
+            planner::Error::Table(error) => return error.into(),
+            planner::Error::Lint(_) | planner::Error::Tampered(_) => REFUSED,
+            planner::Error::Outdated(_) => UNFINISHED,
+            _ => USAGE,
+        };
+        Self { code, message: chain(&error) }
     }
 }
 
 impl From<rewriter::Error> for Failure {
     fn from(error: rewriter::Error) -> Self {
-        match &error {
-            rewriter::Error::BaseExpired(_) | rewriter::Error::NotLive { .. } => Self::usage(chain(&error)),
-            _ => Self::outside(&error),
+        match error {
+            rewriter::Error::Table(error) => error.into(),
+            rewriter::Error::Rewrite(error) => error.into(),
+            _ => Self { code: UNFINISHED, message: chain(&error) },
         }
     }
 }
 
-fn table_code(error: &table_io::Error) -> u8 {
-    match error {
-        table_io::Error::Invalid(_) => 2,
-        table_io::Error::Corrupt { .. } => 3,
-        _ => 5,
+impl From<rewrite_engine::Error> for Failure {
+    fn from(error: rewrite_engine::Error) -> Self {
+        use rewrite_engine::Error::{Corrupt, Stopped, Unsupported};
+        let code = match error {
+            Corrupt { .. } | Unsupported { .. } => REFUSED,
+            Stopped => UNFINISHED,
+            _ => OUTSIDE,
+        };
+        Self { code, message: chain(&error) }
+    }
+}
+
+impl From<committer::Error> for Failure {
+    fn from(error: committer::Error) -> Self {
+        match error {
+            committer::Error::Catalog(error) => error.into(),
+            committer::Error::Table(error) => error.into(),
+            _ => Self { code: REFUSED, message: chain(&error) },
+        }
     }
 }

@@ -8,6 +8,7 @@ mod render;
 mod resources;
 mod session;
 mod show;
+mod verify;
 
 use clap::Parser;
 
@@ -18,7 +19,12 @@ use session::Session;
 #[tokio::main]
 async fn main() -> std::process::ExitCode {
     let args = Args::parse();
-    match run(&args).await {
+    // On a task of its own, so that a panic becomes an exit code that scripts can tell from a refusal.
+    let result = match tokio::spawn(async move { run(&args).await }).await {
+        Ok(result) => result,
+        Err(error) => Err(Failure::bug(&error)),
+    };
+    match result {
         Ok(code) => code.into(),
         Err(failure) => {
             failure.report();
@@ -33,7 +39,7 @@ async fn run(args: &Args) -> Result<u8, Failure> {
         Command::Health { tables } => show::health(&session, tables).await,
         Command::Plan { table, options, out } => show::plan(&session, table, options, out.as_deref()).await,
         Command::Compact(compact) => compact::compact(&session, compact).await,
-        Command::Verify { table, from, to } => show::verify(&session, table, *from, *to).await,
+        Command::Verify { table, from, to } => verify::verify(&session, table, *from, *to).await,
         Command::Jobs => show::jobs(&session).await,
     }
 }

@@ -1,0 +1,231 @@
+//! Attempts at one commit, until one is proven to be in the table or none can be.
+
+use model::SnapshotId;
+use ports::{Catalog, Clock, CommitOutcome, ErrorKind, LoadedTable};
+use table_io::{PreparedCommit, find_plan, prepare_commit};
+
+use crate::{CommitReport, Committed, Ending, Error, Job, Result, ids, retry::Policy};
+
+/// One commit under way.
+pub(crate) struct Committer<'a> {
+    catalog: &'a dyn Catalog,
+    clock: &'a dyn Clock,
+    job: Job<'a>,
+    snapshot_id: SnapshotId,
+    attempts: u64,
+    conflicts: u64,
+    /// The table as last seen: its storage does the cleaning up.
+    table: Option<LoadedTable>,
+    /// Attempts whose answer was lost and that the table may still take.
+    in_doubt: Vec<Doubt>,
+    /// Metadata files of attempts that are proven to be in no snapshot.
+    garbage: Vec<String>,
+}
+
+/// An attempt whose answer was lost.
+struct Doubt {
+    prepared: PreparedCommit,
+    head: Option<i64>,
+    reason: String,
+}
+
+/// What an attempt, or a look at the table, leads to.
+enum Step {
+    End(Ending),
+    /// Again, for this reason.
+    Again(String),
+}
+
+impl<'a> Committer<'a> {
+    pub(crate) fn new(catalog: &'a dyn Catalog, clock: &'a dyn Clock, job: Job<'a>) -> Self {
+        Self {
+            catalog,
+            clock,
+            job,
+            snapshot_id: ids::snapshot_id(job.plan, job.batch),
+            attempts: 0,
+            conflicts: 0,
+            table: None,
+            in_doubt: Vec::new(),
+            garbage: Vec::new(),
+        }
+    }
+
+    /// Attempts until something ends it. An error proves that nothing was committed.
+    pub(crate) async fn run(&mut self) -> Result<Ending> {
+        loop {
+            let table = match self.load().await {
+                Ok(table) => table,
+                Err(e) => return self.without_table(e),
+            };
+            let policy = Policy::of(table.metadata.properties());
+            self.table = Some(table.clone());
+            if let Some(ending) = self.settle(&table) {
+                return Ok(ending);
+            }
+            if self.attempts > policy.retries_max {
+                return Ok(self.give_up());
+            }
+            if self.attempts > 0 {
+                tokio::time::sleep(policy.wait(self.attempts)).await;
+            }
+            self.attempts += 1;
+            match self.attempt(&table).await {
+                Ok(Step::End(ending)) => return Ok(ending),
+                Ok(Step::Again(reason)) => tracing::info!(attempt = self.attempts, reason, "commit is tried again"),
+                Err(e) if self.in_doubt.is_empty() => return Err(e),
+                Err(e) => return Ok(self.unknown(&e.to_string())),
+            }
+        }
+    }
+
+    async fn load(&self) -> std::result::Result<LoadedTable, ports::Error> {
+        self.catalog.load_table(&self.job.plan.table).await
+    }
+
+    /// The table cannot be loaded: gone is an answer unless an earlier attempt may have gone with it.
+    fn without_table(&mut self, error: ports::Error) -> Result<Ending> {
+        if !self.in_doubt.is_empty() {
+            return Ok(self.unknown(&error.to_string()));
+        }
+        if error.kind == ErrorKind::NotFound {
+            let reason = format!("table {} does not exist any more (dropped or renamed): {error}", self.job.plan.table);
+            return Ok(self.conflicted(reason));
+        }
+        Err(Error::Catalog(error))
+    }
+
+    /// What the table's history says about attempts whose answer was lost.
+    fn settle(&mut self, table: &LoadedTable) -> Option<Ending> {
+        if self.in_doubt.is_empty() {
+            return None;
+        }
+        let metadata = &table.metadata;
+        if find_plan(table, &self.job.plan.plan_id.0, self.snapshot_id.0).is_some() {
+            let list = metadata.snapshot_by_id(self.snapshot_id.0).map(|snapshot| snapshot.manifest_list());
+            let ours = |doubt: &Doubt| doubt.prepared.written.iter().any(|path| Some(path.as_str()) == list);
+            return Some(match self.in_doubt.iter().position(ours) {
+                Some(index) => {
+                    let landed = self.in_doubt.swap_remove(index).prepared;
+                    self.discard_doubts();
+                    self.committed(&landed)
+                }
+                None if list.is_some() => {
+                    self.discard_doubts();
+                    self.conflicted("the plan was committed by another run of it".to_owned())
+                }
+                None => self.unknown("the plan is in the table's history, and its snapshot is gone"),
+            });
+        }
+        // A commit requires the head it was made on: once the head has moved without it, it cannot happen any more.
+        let head = metadata.snapshot_for_ref(&self.job.plan.branch).map(|snapshot| snapshot.snapshot_id());
+        let (open, dead): (Vec<Doubt>, Vec<Doubt>) = self.in_doubt.drain(..).partition(|doubt| doubt.head == head);
+        self.conflicts += dead.len() as u64;
+        self.garbage.extend(dead.into_iter().flat_map(|doubt| doubt.prepared.written));
+        self.in_doubt = open;
+        None
+    }
+
+    /// One attempt on `table`. While an earlier one is in doubt, both want the same snapshot on the same head: at most one can win.
+    async fn attempt(&mut self, table: &LoadedTable) -> Result<Step> {
+        let attempt_id = format!("{}-{}-{}", self.job.attempt_id, self.job.batch, self.attempts);
+        let rewrite = ids::rewrite(self.job, attempt_id, self.clock.now_ms());
+        let prepared = match prepare_commit(table, &rewrite).await? {
+            Ok(prepared) => prepared,
+            Err(conflict) if self.in_doubt.is_empty() => return Ok(Step::End(self.conflicted(conflict.to_string()))),
+            Err(conflict) => return Ok(Step::End(self.unknown(&conflict.to_string()))),
+        };
+        if rewrite.removed.is_empty() && prepared.removed_delete_files == 0 {
+            self.garbage.extend(prepared.written);
+            let reason = "another writer removed the dangling deletes already".to_owned();
+            return Ok(Step::End(self.conflicted(reason)));
+        }
+        let (requirements, updates) = (prepared.requirements.clone(), prepared.updates.clone());
+        match self.catalog.commit(table, requirements, updates).await {
+            Ok(CommitOutcome::Committed { .. }) => {
+                self.discard_doubts();
+                Ok(Step::End(self.committed(&prepared)))
+            }
+            Ok(CommitOutcome::Conflicted { reason }) => {
+                self.conflicts += 1;
+                self.garbage.extend(prepared.written);
+                Ok(Step::Again(reason))
+            }
+            Ok(CommitOutcome::Unknown { reason }) => {
+                let head = table.metadata.snapshot_for_ref(&self.job.plan.branch).map(|it| it.snapshot_id());
+                self.in_doubt.push(Doubt { prepared, head, reason: reason.clone() });
+                Ok(Step::Again(reason))
+            }
+            Err(e) => {
+                self.garbage.extend(prepared.written);
+                match e.kind {
+                    ErrorKind::Unavailable | ErrorKind::Throttled if self.may_retry(table) => {
+                        Ok(Step::Again(e.to_string()))
+                    }
+                    _ => Err(Error::Catalog(e)),
+                }
+            }
+        }
+    }
+
+    fn may_retry(&self, table: &LoadedTable) -> bool {
+        self.attempts <= Policy::of(table.metadata.properties()).retries_max
+    }
+
+    fn committed(&self, prepared: &PreparedCommit) -> Ending {
+        Ending::Committed(Committed {
+            snapshot_id: self.snapshot_id,
+            removed_delete_files: prepared.removed_delete_files,
+            removed_records: prepared.removed_records,
+            added_records: prepared.added_records,
+        })
+    }
+
+    fn conflicted(&mut self, reason: String) -> Ending {
+        self.conflicts += 1;
+        Ending::Conflicted { reason }
+    }
+
+    fn unknown(&self, reason: &str) -> Ending {
+        let first = self.in_doubt.first().map_or(String::new(), |doubt| format!("{}; ", doubt.reason));
+        Ending::Unknown { reason: format!("{first}{reason}") }
+    }
+
+    fn give_up(&mut self) -> Ending {
+        let attempts = self.attempts;
+        if self.in_doubt.is_empty() {
+            Ending::Conflicted { reason: format!("other writers were faster in each of {attempts} attempts") }
+        } else {
+            self.unknown(&format!("the table does not show the commit after {attempts} attempts"))
+        }
+    }
+
+    fn discard_doubts(&mut self) {
+        self.garbage.extend(self.in_doubt.drain(..).flat_map(|doubt| doubt.prepared.written));
+    }
+
+    /// Cleans up what is proven to be in no snapshot, and reports.
+    pub(crate) async fn finish(mut self, ended: Result<Ending>) -> Result<CommitReport> {
+        if matches!(ended, Ok(Ending::Conflicted { .. }) | Err(_)) {
+            let outputs = self.job.groups.iter().flat_map(|group| &group.files);
+            self.garbage.extend(outputs.map(|it| it.file.file_path().to_owned()));
+        }
+        let table = match self.table.take() {
+            None if !self.garbage.is_empty() => self.load().await.ok(),
+            table => table,
+        };
+        let mut warnings = Vec::new();
+        for path in &self.garbage {
+            match &table {
+                Some(table) => {
+                    if let Err(e) = table.file_io.delete(path).await {
+                        warnings.push(format!("cannot remove {path}, which no snapshot has: {e}"));
+                    }
+                }
+                None => warnings.push(format!("{path} is left over: the table that it was written for cannot be loaded")),
+            }
+        }
+        let retries = self.attempts.saturating_sub(1);
+        ended.map(|ending| CommitReport { ending, retries, conflicts: self.conflicts, warnings })
+    }
+}
