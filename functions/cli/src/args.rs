@@ -41,7 +41,9 @@ pub(crate) enum Command {
         out: Option<PathBuf>,
     },
     /// Plan, rewrite, validate, commit; prints the evidence
-    #[command(after_help = "Example:\n  firn --catalog … compact sales.orders --where \"day >= '2026-11-01'\" -o rewrite-all=true")]
+    #[command(
+        after_help = "Example:\n  firn --catalog … compact sales.orders --where \"day >= '2026-11-01'\" -o rewrite-all=true"
+    )]
     Compact(Compact),
     /// Proves that two snapshots hold the same multiset of rows, or shows where they differ
     #[command(after_help = "Example:\n  firn --catalog … verify sales.orders --from 11 --to 12")]

@@ -41,12 +41,7 @@ async fn health_of(session: &Session, name: &str) -> Result<model::TableHealth, 
     Ok(table_health(&table, MAIN_BRANCH, &session.pairs, &session.opt_in_property).await?)
 }
 
-pub(crate) async fn plan(
-    session: &Session,
-    table: &str,
-    options: &Options,
-    out: Option<&Path>,
-) -> Result<u8, Failure> {
+pub(crate) async fn plan(session: &Session, table: &str, options: &Options, out: Option<&Path>) -> Result<u8, Failure> {
     let pairs = options.pairs(session)?;
     let table = session.table(table).await?;
     let plan = plan_table(&table, options.branch(), &pairs).await?.plan;

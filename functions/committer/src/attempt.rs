@@ -222,7 +222,9 @@ impl<'a> Committer<'a> {
                         warnings.push(format!("cannot remove {path}, which no snapshot has: {e}"));
                     }
                 }
-                None => warnings.push(format!("{path} is left over: the table that it was written for cannot be loaded")),
+                None => {
+                    warnings.push(format!("{path} is left over: the table that it was written for cannot be loaded"))
+                }
             }
         }
         let retries = self.attempts.saturating_sub(1);

@@ -96,7 +96,10 @@ fn outdated(table: &LoadedTable, plan: &Plan) -> Option<String> {
     let uuid = metadata.uuid().to_string();
     let (schema_id, spec_id) = (metadata.current_schema_id(), metadata.default_partition_spec_id());
     if plan.table_uuid != uuid {
-        return Some(format!("the table was replaced: its uuid was {} when planned and is {uuid} now", plan.table_uuid));
+        return Some(format!(
+            "the table was replaced: its uuid was {} when planned and is {uuid} now",
+            plan.table_uuid
+        ));
     }
     if let Some(base) = plan.base_snapshot_id {
         if metadata.snapshot_for_ref(&plan.branch).is_none() {
