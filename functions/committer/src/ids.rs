@@ -1,6 +1,9 @@
 //! Names and numbers of a commit, all of them functions of what is committed.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use model::{Group, Plan, SnapshotId};
 use sha2::{Digest, Sha256};
@@ -62,8 +65,8 @@ pub(crate) fn rewrite(job: Job<'_>, attempt_id: String, now_ms: i64) -> Rewrite 
 }
 
 fn planned<'a>(job: Job<'a>) -> Vec<&'a Group> {
-    let wanted: BTreeMap<&str, ()> = job.groups.iter().map(|group| (group.group_id.0.as_str(), ())).collect();
-    job.plan.groups.iter().filter(|group| wanted.contains_key(group.group_id.0.as_str())).collect()
+    let wanted: BTreeSet<&str> = job.groups.iter().map(|group| group.group_id.0.as_str()).collect();
+    job.plan.groups.iter().filter(|group| wanted.contains(group.group_id.0.as_str())).collect()
 }
 
 fn summary(job: Job<'_>, groups: &[&Group]) -> BTreeMap<String, String> {

@@ -127,9 +127,7 @@ fn count_delete_files(plan: &mut Plan, live: &LiveFiles, index: &DeleteIndex) {
     for group in &mut plan.groups {
         let mut distinct = HashSet::new();
         for file in group.data_files.iter().filter_map(|path| by_path.get(path.as_ref())) {
-            let deletes = index.for_data_file(file);
-            let all = deletes.deletion_vector.iter().chain(&deletes.positions).chain(&deletes.equalities);
-            distinct.extend(all.map(Arc::as_ptr));
+            distinct.extend(index.for_data_file(file).all().map(Arc::as_ptr));
         }
         group.delete_files = u32::try_from(distinct.len()).unwrap_or(u32::MAX);
     }

@@ -28,6 +28,8 @@ pub(crate) struct Outputs<'a> {
     job: &'a RewriteJob,
     pub(crate) layout: Layout,
     spec: PartitionSpecRef,
+    /// Made by the first rows that change their spec.
+    splitter: Option<RecordBatchPartitionSplitter>,
     goal_bytes: u64,
     open: HashMap<Struct, DataFileWriter>,
     closed: Vec<WrittenFile>,
@@ -52,7 +54,8 @@ impl<'a> Outputs<'a> {
             spec.ok_or_else(|| unsupported(format!("the table has no partition spec {}", job.output_spec_id)))?;
         let even = job.expected_output_bytes / job.expected_output_files.max(1);
         let goal_bytes = even.max(job.target_file_size_bytes);
-        Ok(Self { table, job, layout, spec, goal_bytes, open: HashMap::new(), closed: Vec::new(), begun: Vec::new() })
+        let (open, closed, begun) = (HashMap::new(), Vec::new(), Vec::new());
+        Ok(Self { table, job, layout, spec, splitter: None, goal_bytes, open, closed, begun })
     }
 
     /// Writes rows of `input` to the files of their partitions.
@@ -67,12 +70,21 @@ impl<'a> Outputs<'a> {
             path: input.file.path.to_string(),
             reason: format!("its rows have no place in partition spec {}: {error}", self.job.output_spec_id),
         };
-        let schema = Arc::clone(&self.layout.schema);
-        let splitter = RecordBatchPartitionSplitter::try_new_with_computed_values(schema, Arc::clone(&self.spec));
-        for (key, part) in splitter.map_err(wrong)?.split(batch).map_err(wrong)? {
+        let splitter = match self.splitter.take() {
+            Some(splitter) => splitter,
+            None => self.new_splitter().map_err(wrong)?,
+        };
+        let parts = splitter.split(batch).map_err(wrong)?;
+        self.splitter = Some(splitter);
+        for (key, part) in parts {
             self.write_to(key.data(), &part)?;
         }
         Ok(())
+    }
+
+    fn new_splitter(&self) -> iceberg::Result<RecordBatchPartitionSplitter> {
+        let schema = Arc::clone(&self.layout.schema);
+        RecordBatchPartitionSplitter::try_new_with_computed_values(schema, Arc::clone(&self.spec))
     }
 
     fn write_to(&mut self, tuple: &Struct, batch: &RecordBatch) -> Result<()> {

@@ -100,7 +100,7 @@ fn fill(
     let mut output = GroupOutput::default();
     for input in &job.inputs {
         let mut rows = FileRows::open(table, Arc::clone(&outputs.layout.arrow), input, &deletes, control)?;
-        while let Some(batch) = rows.next() {
+        for batch in rows.by_ref() {
             if control.is_stopped() {
                 return Err(Error::Stopped);
             }

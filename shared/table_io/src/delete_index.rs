@@ -34,6 +34,13 @@ pub struct FileDeletes {
     pub equalities: Vec<Arc<LiveDeleteFile>>,
 }
 
+impl FileDeletes {
+    /// Every delete file that applies, of whatever kind.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<LiveDeleteFile>> {
+        self.deletion_vector.iter().chain(&self.positions).chain(&self.equalities)
+    }
+}
+
 /// Delete files of one scope in order of their data sequence number.
 #[derive(Debug, Default)]
 struct BySequence {

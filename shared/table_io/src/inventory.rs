@@ -8,11 +8,11 @@ use std::{
 use iceberg::spec::{MAIN_BRANCH, Snapshot, TableMetadata};
 use model::{DataFile, DeleteKind, FileFormat, Inventory, SnapshotId};
 use ports::LoadedTable;
-use serde_json::Value;
 
 use crate::{
     delete_index::DeleteIndex,
     error::{Error, Result},
+    reference::reference,
     scan::{LiveDataFile, LiveDeleteFile, LiveDeletes, LiveFiles},
 };
 
@@ -71,11 +71,8 @@ fn head<'a>(table: &'a LoadedTable, branch: &str) -> Result<Option<&'a Snapshot>
     }
 }
 
-/// The library shows the kind of a reference in its JSON only.
 fn is_tag(metadata: &TableMetadata, name: &str) -> bool {
-    let json = serde_json::to_value(metadata).unwrap_or_default();
-    let kind = json.get("refs").and_then(|refs| refs.get(name)?.get("type"));
-    kind.and_then(Value::as_str) == Some("tag")
+    reference(metadata, name).is_some_and(|it| !it.is_branch())
 }
 
 fn by_kind(deletes: &[Arc<LiveDeleteFile>]) -> BTreeMap<DeleteKind, u64> {
@@ -134,8 +131,7 @@ impl<'a> Unsupported<'a> {
             return Some("the table lists it more than once".to_owned());
         }
         let deletes = self.deletes.for_data_file(file);
-        let mut applicable = deletes.deletion_vector.iter().chain(&deletes.positions).chain(&deletes.equalities);
-        applicable.find_map(|delete| {
+        deletes.all().find_map(|delete| {
             Some(format!("delete file {} applies to it, and {}", delete.path, delete_reason(delete)?))
         })
     }

@@ -13,6 +13,7 @@ mod fixture;
 mod inventory;
 mod manifest;
 mod partition;
+mod reference;
 mod scan;
 mod single_value;
 

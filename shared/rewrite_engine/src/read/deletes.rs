@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, cast::AsArray, types::Int64Type};
+use arrow_array::{BooleanArray, RecordBatch, cast::AsArray, types::Int64Type};
 use arrow_schema::Field;
 use iceberg::spec::Type;
 use ports::LoadedTable;
@@ -17,7 +17,7 @@ use super::{
     ParquetFile, corrupt, keep_mask,
     keys::KeyEncoder,
     read_file,
-    resolve::{Absent, Columns, FIELD_ID, by_id, field_id, known_fields},
+    resolve::{Absent, Columns, FIELD_ID, field_id, has_id, known_fields},
     vector,
 };
 use crate::{
@@ -218,9 +218,7 @@ impl Loader<'_> {
         let fields = key_fields(self.table, &set.0).map_err(wrong)?;
         for field in &fields {
             let id = field_id(field).unwrap_or(0);
-            let empty: Vec<ArrayRef> =
-                file.schema.fields().iter().map(|it| arrow_array::new_empty_array(it.data_type())).collect();
-            if by_id(file.schema.fields(), &empty, id).is_none() {
+            if !file.schema.fields().iter().any(|it| has_id(it, id)) {
                 return Err(wrong(format!("is an equality delete file without its column {}", field.name())));
             }
         }
@@ -260,7 +258,7 @@ pub(super) struct FileFilter {
 impl FileFilter {
     /// Ids of the columns that the keys are made of.
     pub(super) fn key_ids(&self) -> Vec<i32> {
-        self.lookups.iter().flat_map(|lookup| lookup.fields.iter().filter_map(|field| field_id(field))).collect()
+        self.lookups.iter().flat_map(|lookup| lookup.fields.iter().filter_map(field_id)).collect()
     }
 
     /// Which rows of a raw batch stay; `position` is that of its first row in the file.

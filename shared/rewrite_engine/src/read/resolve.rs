@@ -177,13 +177,14 @@ impl Columns {
     }
 }
 
-fn has_id(field: &Field, id: i32) -> bool {
+/// Whether `field` is the column `id`, or holds it inside its structs.
+pub(crate) fn has_id(field: &Field, id: i32) -> bool {
     field_id(field) == Some(id)
         || matches!(field.data_type(), DataType::Struct(inner) if inner.iter().any(|it| has_id(it, id)))
 }
 
 /// The column `id` among `fields` or inside their structs, NULL where a parent is.
-pub(crate) fn by_id(fields: &Fields, columns: &[ArrayRef], id: i32) -> Option<(FieldRef, ArrayRef)> {
+fn by_id(fields: &Fields, columns: &[ArrayRef], id: i32) -> Option<(FieldRef, ArrayRef)> {
     for (field, column) in fields.iter().zip(columns) {
         if field_id(field) == Some(id) {
             return Some((Arc::clone(field), Arc::clone(column)));

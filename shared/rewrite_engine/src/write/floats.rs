@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use arrow_array::{
-    Array, ArrayRef, RecordBatch, StructArray,
+    Array, ArrayRef, ArrowPrimitiveType, RecordBatch, StructArray,
     cast::AsArray,
     types::{Float32Type, Float64Type},
 };
@@ -48,26 +48,8 @@ fn add_columns(
     for (field, column) in fields.iter().zip(columns) {
         let Some(id) = field_id(field) else { continue };
         match field.data_type() {
-            DataType::Float32 => {
-                let values = column.as_primitive::<Float32Type>();
-                let own = stats.entry(id).or_default();
-                values
-                    .iter()
-                    .enumerate()
-                    .filter(|(row, _)| valid(*row))
-                    .filter_map(|it| it.1)
-                    .for_each(|it| own.add(it.into()));
-            }
-            DataType::Float64 => {
-                let values = column.as_primitive::<Float64Type>();
-                let own = stats.entry(id).or_default();
-                values
-                    .iter()
-                    .enumerate()
-                    .filter(|(row, _)| valid(*row))
-                    .filter_map(|it| it.1)
-                    .for_each(|it| own.add(it));
-            }
+            DataType::Float32 => add_values::<Float32Type>(stats.entry(id).or_default(), column, valid),
+            DataType::Float64 => add_values::<Float64Type>(stats.entry(id).or_default(), column, valid),
             DataType::Struct(inner) => {
                 let parent: &StructArray = column.as_struct();
                 add_columns(stats, inner, parent.columns(), &|row| valid(row) && parent.is_valid(row));
@@ -75,4 +57,12 @@ fn add_columns(
             _ => {}
         }
     }
+}
+
+fn add_values<T: ArrowPrimitiveType>(stats: &mut FloatStats, column: &ArrayRef, valid: &dyn Fn(usize) -> bool)
+where
+    T::Native: Into<f64>,
+{
+    let values = column.as_primitive::<T>().iter().enumerate().filter(|(row, _)| valid(*row));
+    values.filter_map(|(_, value)| value).for_each(|value| stats.add(value.into()));
 }

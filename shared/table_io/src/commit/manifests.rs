@@ -41,7 +41,7 @@ pub(super) async fn write(
     written: &mut Vec<String>,
 ) -> Result<WrittenList> {
     let mut writer = Manifests { table, rewrite, written, number: 0 };
-    let mut list = writer.added(change).await?;
+    let mut list = writer.added().await?;
     let (affected, kept) = affected(table, change).await?;
     list.extend(writer.rewritten(change, affected).await?);
     list.extend(kept);
@@ -78,7 +78,7 @@ struct Manifests<'a> {
 
 impl Manifests<'_> {
     /// Manifests of the outputs, by spec.
-    async fn added(&mut self, change: &Change) -> Result<Vec<ManifestFile>> {
+    async fn added(&mut self) -> Result<Vec<ManifestFile>> {
         let mut by_spec: BTreeMap<i32, Vec<DataFile>> = BTreeMap::new();
         for output in &self.rewrite.added {
             by_spec.entry(output.spec_id).or_default().push(output.file.clone());
@@ -97,7 +97,6 @@ impl Manifests<'_> {
                 manifests.push(close(&path, writer).await?);
             }
         }
-        debug_assert_eq!(change.added.len(), self.rewrite.added.len());
         Ok(manifests)
     }
 

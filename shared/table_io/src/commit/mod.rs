@@ -14,6 +14,7 @@ use ports::LoadedTable;
 
 use crate::{
     error::{Error, Result},
+    reference::reference,
     scan::{LiveDataFile, LiveDeleteFile, LiveDeletes, LiveFiles},
 };
 
@@ -215,12 +216,9 @@ fn prepared(
     }
 }
 
-/// The branch's own retention settings. The library gives them away in JSON only.
+/// The branch's own retention settings.
 fn retention(table: &LoadedTable, branch: &str) -> SnapshotRetention {
-    let json = serde_json::to_value(table.metadata.as_ref()).unwrap_or_default();
-    let reference = json.get("refs").and_then(|refs| refs.get(branch)).cloned();
-    let parsed = reference.and_then(|it| serde_json::from_value::<SnapshotReference>(it).ok());
-    parsed.map_or(
+    reference(&table.metadata, branch).map_or(
         SnapshotRetention::Branch { min_snapshots_to_keep: None, max_snapshot_age_ms: None, max_ref_age_ms: None },
         |it| it.retention,
     )

@@ -50,18 +50,11 @@ impl Counts {
     /// Totals go on from the parent's; where it has none, they are counted.
     fn totals(&mut self, change: &Change, added: Totals, removed: Totals) {
         let live = Totals::of(&change.live.data, &change.live.deletes);
-        let fields: [(&str, fn(&Totals) -> u64); 6] = [
-            ("total-data-files", |it| it.data_files),
-            ("total-delete-files", Totals::delete_files),
-            ("total-records", |it| it.records),
-            ("total-files-size", |it| it.bytes),
-            ("total-position-deletes", |it| it.position_deletes),
-            ("total-equality-deletes", |it| it.equality_deletes),
-        ];
         let parent = &change.head.summary().additional_properties;
-        for (name, field) in fields {
-            let before = parent.get(name).and_then(|it| it.parse().ok()).unwrap_or_else(|| field(&live));
-            self.set(name, before.saturating_add(field(&added)).saturating_sub(field(&removed)));
+        let fields = added.named().into_iter().zip(removed.named()).zip(live.named());
+        for (((name, added), (_, removed)), (_, counted)) in fields {
+            let before = parent.get(name).and_then(|it| it.parse().ok()).unwrap_or(counted);
+            self.set(name, before.saturating_add(added).saturating_sub(removed));
         }
     }
 }
@@ -107,6 +100,18 @@ impl Totals {
             }
         }
         totals
+    }
+
+    /// By the names of the summary.
+    fn named(&self) -> [(&'static str, u64); 6] {
+        [
+            ("total-data-files", self.data_files),
+            ("total-delete-files", self.delete_files()),
+            ("total-records", self.records),
+            ("total-files-size", self.bytes),
+            ("total-position-deletes", self.position_deletes),
+            ("total-equality-deletes", self.equality_deletes),
+        ]
     }
 
     fn delete_files(&self) -> u64 {

@@ -89,14 +89,14 @@ fn new_deletes(
     let known: HashSet<_> = base.deletes.iter().map(|delete| identity(delete)).collect();
     let is_equality = |delete: &LiveDeleteFile| matches!(delete.deletes, LiveDeletes::Equality { .. });
     let matters = |delete: &&Arc<LiveDeleteFile>| {
-        !known.contains(&identity(delete)) && !(rewrite.use_starting_sequence_number && is_equality(delete))
+        let is_harmless = rewrite.use_starting_sequence_number && is_equality(delete);
+        !is_harmless && !known.contains(&identity(delete))
     };
     let fresh: Vec<Arc<LiveDeleteFile>> = live.deletes.iter().filter(matters).cloned().collect();
     let index = DeleteIndex::new(&fresh)?;
     for file in removed {
         let found = index.for_data_file(file);
-        let mut all = found.deletion_vector.iter().chain(&found.positions).chain(&found.equalities);
-        if let Some(delete) = all.next() {
+        if let Some(delete) = found.all().next() {
             return Ok(Some(CommitConflict::NewDeletes {
                 delete_path: delete.path.to_string(),
                 path: file.path.to_string(),
