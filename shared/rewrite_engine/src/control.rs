@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::error::{Error, Result};
+
 /// Shared between a rewrite and whoever runs it.
 #[derive(Debug, Default)]
 pub struct Control {
@@ -19,6 +21,10 @@ impl Control {
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.is_stopped() { Err(Error::Stopped) } else { Ok(()) }
     }
 
     /// Bytes of input data files done so far.

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, StructArray, cast::AsArray};
-use arrow_cast::display::array_value_to_string;
 use arrow_schema::{DataType, Field, FieldRef, Fields};
-use iceberg::arrow::PartitionValueCalculator;
-use model::Partition;
 use ports::LoadedTable;
+use table_io::to_partition;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::{
     control::Control,
     error::{Error, Result},
+    partition::Splitter,
     read::{FileRows, GroupDeletes, KeyEncoder, arrow_schema, one_nan},
     rewrite::{Limits, RewriteInput},
 };
@@ -40,54 +39,35 @@ pub struct Digest {
 /// # Errors
 /// Any [`crate::Error`].
 pub fn digest(table: &LoadedTable, inputs: &[RewriteInput], with_lineage: bool, control: &Control) -> Result<Digest> {
-    let schema = arrow_schema(table.metadata.current_schema(), with_lineage)?;
-    let deletes = GroupDeletes::load(table, inputs, Limits::default())?;
+    let metadata = &table.metadata;
+    let schema = arrow_schema(metadata.current_schema(), with_lineage)?;
+    let unsupported = |reason: String| Error::Unsupported { path: metadata.location().to_owned(), reason };
+    let splitter = Splitter::new(metadata.default_partition_spec(), metadata.current_schema()).map_err(unsupported)?;
+    let deletes = GroupDeletes::load(table, inputs, Limits::default(), control)?;
     let mut digest = Digest::default();
     for input in inputs {
         for batch in FileRows::open(table, Arc::clone(&schema), input, &deletes, control)? {
+            control.check()?;
             let batch = batch?;
             let wrong = |reason: String| Error::Corrupt { path: input.file.path.to_string(), reason };
-            add(&mut digest, table, &batch).map_err(wrong)?;
+            for (tuple, rows) in splitter.split(&batch).map_err(wrong)? {
+                let partition = to_partition(metadata.default_partition_spec(), metadata.current_schema(), &tuple)?;
+                let (rows, sum) = (rows.num_rows() as u64, sum(&rows).map_err(wrong)?);
+                let empty = || PartitionDigest { partition: partition.clone(), rows: 0, sum: 0 };
+                let entry = digest.partitions.entry(partition.key()).or_insert_with(empty);
+                entry.rows += rows;
+                entry.sum = entry.sum.wrapping_add(sum);
+            }
         }
     }
     Ok(digest)
 }
 
-fn add(digest: &mut Digest, table: &LoadedTable, batch: &RecordBatch) -> std::result::Result<(), String> {
-    let spec = table.metadata.default_partition_spec();
-    if spec.is_unpartitioned() || spec.fields().is_empty() {
-        return add_rows(digest, spec.spec_id(), &[], batch);
-    }
-    let schema = table.metadata.current_schema();
-    let calculator = PartitionValueCalculator::try_new(spec, schema).map_err(|error| error.to_string())?;
-    let values = calculator.calculate(batch).map_err(|error| error.to_string())?;
-    let columns = values.as_struct().columns().to_vec();
-    let names: Vec<(&str, ArrayRef)> = spec.fields().iter().map(|field| field.name.as_str()).zip(columns).collect();
-    add_rows(digest, spec.spec_id(), &names, batch)
-}
-
-fn add_rows(
-    digest: &mut Digest,
-    spec_id: i32,
-    tuple: &[(&str, ArrayRef)],
-    batch: &RecordBatch,
-) -> std::result::Result<(), String> {
+/// The sum of the hashes of all rows.
+fn sum(batch: &RecordBatch) -> std::result::Result<u128, String> {
     let columns: Vec<ArrayRef> = batch.columns().iter().map(canonical).collect();
-    let encoder = KeyEncoder::new(columns.iter().map(|it| it.data_type().clone()))?;
-    let rows = encoder.encode(&columns)?;
-    for (at, row) in rows.iter().enumerate() {
-        let value = |(name, array): &(&str, ArrayRef)| {
-            let text = (!array.is_null(at)).then(|| array_value_to_string(array, at)).transpose();
-            Ok(((*name).to_owned(), text.map_err(|error| error.to_string())?.into()))
-        };
-        let values = tuple.iter().map(value).collect::<std::result::Result<_, String>>()?;
-        let partition = Partition { spec_id, values };
-        let entry = digest.partitions.entry(partition.key());
-        let entry = entry.or_insert(PartitionDigest { partition, rows: 0, sum: 0 });
-        entry.rows += 1;
-        entry.sum = entry.sum.wrapping_add(xxh3_128(row.as_ref()));
-    }
-    Ok(())
+    let rows = KeyEncoder::new(columns.iter().map(|it| it.data_type().clone()))?.encode(&columns)?;
+    Ok(rows.iter().map(|row| xxh3_128(row.as_ref())).fold(0, u128::wrapping_add))
 }
 
 /// One form for equal values: one NaN, and maps as the lists of pairs that they are.

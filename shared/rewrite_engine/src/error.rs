@@ -38,14 +38,17 @@ pub enum Error {
         /// What it holds.
         reason: String,
     },
-    /// The deletes of the group do not fit the memory limit.
+    /// The equality deletes of the group do not fit the memory limit, not even part by part.
     #[error(
-        "the deletes of this group need more than {limit_bytes} bytes of memory; use smaller groups (max-file-group-size-bytes)"
+        "one part of the equality deletes of this group needs more than {limit_bytes} bytes of memory; raise the limit"
     )]
     DeletesTooLarge {
         /// The limit.
         limit_bytes: u64,
     },
+    /// Iceberg metadata contradicts itself.
+    #[error(transparent)]
+    Table(#[from] table_io::Error),
     /// The caller asked to stop.
     #[error("stopped on request")]
     Stopped,

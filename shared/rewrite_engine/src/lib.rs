@@ -8,8 +8,11 @@ mod control;
 mod digest;
 mod error;
 mod outputs;
+mod partition;
 pub mod read;
 mod rewrite;
+#[cfg(test)]
+mod testing;
 pub mod write;
 
 pub use control::Control;

@@ -3,15 +3,13 @@
 use std::{collections::HashMap, sync::Arc};
 
 use arrow_array::RecordBatch;
-use iceberg::{
-    arrow::RecordBatchPartitionSplitter,
-    spec::{PartitionSpecRef, Struct},
-};
+use iceberg::spec::{PartitionSpecRef, Struct};
 use ports::LoadedTable;
 use table_io::WrittenFile;
 
 use crate::{
     error::{Error, Result},
+    partition::{Splitter, folders, widened},
     read::arrow_schema,
     rewrite::{RewriteInput, RewriteJob},
     write::{DataFileWriter, Layout, Settings, WriteError},
@@ -19,8 +17,10 @@ use crate::{
 
 /// Files open at once. A group that fans out to more partitions closes its largest one early.
 const OPEN_FILES_MAX: usize = 64;
-/// Rows between two looks at a file's size.
-const ROWS_PER_LOOK: usize = 1_024;
+/// Memory of the open row groups of all files together; the largest is written out when they need more.
+const BUFFER_BYTES_MAX: u64 = 96 * 1024 * 1024;
+/// Rows between two looks at a file's size, at most.
+const ROWS_PER_LOOK_MAX: usize = 8_192;
 
 /// The files of one rewrite.
 pub(crate) struct Outputs<'a> {
@@ -29,12 +29,13 @@ pub(crate) struct Outputs<'a> {
     pub(crate) layout: Layout,
     spec: PartitionSpecRef,
     /// Made by the first rows that change their spec.
-    splitter: Option<RecordBatchPartitionSplitter>,
-    goal_bytes: u64,
+    splitter: Option<Splitter>,
     open: HashMap<Struct, DataFileWriter>,
+    begun: u64,
     closed: Vec<WrittenFile>,
-    /// Every path that was begun, for whoever cleans up.
-    begun: Vec<String>,
+    /// Of all inputs, before deletes.
+    records: u64,
+    rows_per_look: usize,
 }
 
 impl<'a> Outputs<'a> {
@@ -52,59 +53,49 @@ impl<'a> Outputs<'a> {
         let spec = metadata.partition_spec_by_id(job.output_spec_id).cloned();
         let spec =
             spec.ok_or_else(|| unsupported(format!("the table has no partition spec {}", job.output_spec_id)))?;
-        let even = job.expected_output_bytes / job.expected_output_files.max(1);
-        let goal_bytes = even.max(job.target_file_size_bytes);
-        let (open, closed, begun) = (HashMap::new(), Vec::new(), Vec::new());
-        Ok(Self { table, job, layout, spec, splitter: None, goal_bytes, open, closed, begun })
+        let (splitter, open, begun, closed) = (None, HashMap::new(), 0, Vec::new());
+        let (records, rows_per_look) = (records(job), rows_per_look(job));
+        Ok(Self { table, job, layout, spec, splitter, open, begun, closed, records, rows_per_look })
     }
 
     /// Writes rows of `input` to the files of their partitions.
     pub(crate) fn write(&mut self, batch: &RecordBatch, input: &RewriteInput) -> Result<()> {
+        let tuned = self.layout.tune(batch, self.records);
+        tuned.map_err(|error| write_error(&self.layout.settings.data_location, error))?;
         if input.file.partition.spec_id == self.job.output_spec_id {
-            return self.write_to(input.file.tuple.as_ref(), batch);
+            let tuple = widened(&input.file.tuple, &self.spec, &self.layout.schema);
+            return self.write_to(&tuple, batch);
         }
-        if self.spec.is_unpartitioned() {
-            return self.write_to(&Struct::empty(), batch);
-        }
-        let wrong = |error: iceberg::Error| Error::Corrupt {
+        let wrong = |reason: String| Error::Corrupt {
             path: input.file.path.to_string(),
-            reason: format!("its rows have no place in partition spec {}: {error}", self.job.output_spec_id),
+            reason: format!("its rows have no place in partition spec {}: {reason}", self.job.output_spec_id),
         };
-        let splitter = match self.splitter.take() {
-            Some(splitter) => splitter,
-            None => self.new_splitter().map_err(wrong)?,
-        };
-        let parts = splitter.split(batch).map_err(wrong)?;
-        self.splitter = Some(splitter);
-        for (key, part) in parts {
-            self.write_to(key.data(), &part)?;
+        if self.splitter.is_none() {
+            self.splitter = Some(Splitter::new(&self.spec, &self.layout.schema).map_err(wrong)?);
         }
-        Ok(())
-    }
-
-    fn new_splitter(&self) -> iceberg::Result<RecordBatchPartitionSplitter> {
-        let schema = Arc::clone(&self.layout.schema);
-        RecordBatchPartitionSplitter::try_new_with_computed_values(schema, Arc::clone(&self.spec))
+        let parts = self.splitter.as_ref().map_or(Ok(Vec::new()), |it| it.split(batch)).map_err(wrong)?;
+        parts.iter().try_for_each(|(tuple, part)| self.write_to(tuple, part))
     }
 
     fn write_to(&mut self, tuple: &Struct, batch: &RecordBatch) -> Result<()> {
         let mut start = 0;
         while start < batch.num_rows() {
-            let length = (batch.num_rows() - start).min(ROWS_PER_LOOK);
+            let length = (batch.num_rows() - start).min(self.rows_per_look);
             self.write_some(tuple, &batch.slice(start, length))?;
             start += length;
         }
-        Ok(())
+        self.limit_memory()
     }
 
     fn write_some(&mut self, tuple: &Struct, batch: &RecordBatch) -> Result<()> {
-        if self.open.get(tuple).is_some_and(|file| file.size_bytes() >= self.goal_bytes) {
+        let goal_bytes = self.goal_bytes();
+        if self.open.get(tuple).is_some_and(|file| file.size_bytes() >= goal_bytes) {
             self.close(tuple)?;
         }
         if !self.open.contains_key(tuple) {
             self.make_room()?;
-            let path = self.next_path(tuple);
-            self.begun.push(path.clone());
+            let path = self.next_path(tuple)?;
+            self.begun += 1;
             let file =
                 DataFileWriter::create(&self.table.file_io, &path, &self.layout).map_err(|e| write_error(&path, e))?;
             self.open.insert(tuple.clone(), file);
@@ -118,12 +109,29 @@ impl<'a> Outputs<'a> {
         }
     }
 
+    /// Where a file ends: at an even share of the group, never below the target. The last planned file takes what is left
+    /// up to W (rewrite rules B), so that no estimate leaves a tiny one behind it.
+    fn goal_bytes(&self) -> u64 {
+        let (job, target) = (self.job, self.job.target_file_size_bytes);
+        let even = (job.expected_output_bytes / job.expected_output_files.max(1)).max(target);
+        let is_last = self.begun >= job.expected_output_files;
+        if is_last { even.max(target.saturating_mul(7) / 5) } else { even }
+    }
+
     fn make_room(&mut self) -> Result<()> {
         if self.open.len() < OPEN_FILES_MAX {
             return Ok(());
         }
         let largest = self.open.iter().max_by_key(|(_, file)| file.size_bytes()).map(|(tuple, _)| tuple.clone());
         largest.map_or(Ok(()), |tuple| self.close(&tuple))
+    }
+
+    fn limit_memory(&mut self) -> Result<()> {
+        while self.open.values().map(DataFileWriter::memory_bytes).sum::<u64>() > BUFFER_BYTES_MAX {
+            let Some(file) = self.open.values_mut().max_by_key(|file| file.memory_bytes()) else { break };
+            file.close_row_group().map_err(|error| write_error(file.path(), error))?;
+        }
+        Ok(())
     }
 
     fn close(&mut self, tuple: &Struct) -> Result<()> {
@@ -142,14 +150,16 @@ impl<'a> Outputs<'a> {
             self.close(&tuple)?;
         }
         self.closed.sort_by(|a, b| a.file.file_path().cmp(b.file.file_path()));
-        Ok(std::mem::take(&mut self.closed))
+        Ok(self.closed.clone())
     }
 
-    /// Removes everything that was begun. What cannot be removed is an orphan, and no harm.
+    /// Removes every file that was closed; one that was not, its writer takes back. A file that this rewrite did not make is
+    /// never touched, and what cannot be removed is an orphan and no harm.
     pub(crate) fn remove(&mut self) {
         self.open.clear();
-        for path in self.begun.drain(..) {
-            if let Err(error) = futures::executor::block_on(self.table.file_io.delete(&path)) {
+        for written in self.closed.drain(..) {
+            let path = written.file.file_path();
+            if let Err(error) = futures::executor::block_on(self.table.file_io.delete(path)) {
                 tracing::warn!(path, %error, "an output of a failed rewrite stays as an orphan");
             }
         }
@@ -157,22 +167,35 @@ impl<'a> Outputs<'a> {
 
     /// `<data>/<partition>/<group>-<attempt>-firn<target>-<number>.parquet`: the stamp tells the planner what it need not
     /// rewrite again.
-    fn next_path(&self, tuple: &Struct) -> String {
+    fn next_path(&self, tuple: &Struct) -> Result<String> {
         let group: String = self.job.group_id.chars().take(8).collect();
         let (attempt, target) = (&self.job.attempt_id, self.job.target_file_size_bytes);
-        let name = format!("{group}-{attempt}-firn{target}-{:05}.parquet", self.begun.len());
-        let relative = if self.spec.is_unpartitioned() || self.spec.fields().is_empty() {
+        let name = format!("{group}-{attempt}-firn{target}-{:05}.parquet", self.begun);
+        let relative = if self.spec.fields().is_empty() {
             name
         } else {
-            format!("{}/{name}", self.spec.partition_to_path(tuple, Arc::clone(&self.layout.schema)))
+            format!("{}/{name}", folders(&self.spec, &self.layout.schema, tuple)?)
         };
         let data = &self.layout.settings.data_location;
-        if self.layout.settings.object_storage {
+        Ok(if self.layout.settings.object_storage {
             format!("{data}/{}/{relative}", hash_folders(&relative))
         } else {
             format!("{data}/{relative}")
-        }
+        })
     }
+}
+
+fn records(job: &RewriteJob) -> u64 {
+    job.inputs.iter().fold(0, |sum, it| sum.saturating_add(it.file.records))
+}
+
+/// So that no file passes its target by much: a hundredth of it in input rows.
+fn rows_per_look(job: &RewriteJob) -> usize {
+    let bytes = job.inputs.iter().fold(0_u64, |sum, it| sum.saturating_add(it.file.size_bytes));
+    let row_bytes = (bytes / records(job).max(1)).max(1);
+    usize::try_from(job.target_file_size_bytes / 100 / row_bytes)
+        .unwrap_or(ROWS_PER_LOOK_MAX)
+        .clamp(1, ROWS_PER_LOOK_MAX)
 }
 
 /// Folders that spread files over a bucket's prefixes: 20 bits of a hash as 4/4/4/8, the shape of Iceberg's

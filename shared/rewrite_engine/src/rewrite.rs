@@ -45,14 +45,14 @@ pub struct RewriteJob {
 /// Bounds on what one group may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Memory for the loaded deletes of one group, in bytes.
+    /// Memory for the equality keys of one group, in bytes; what does not fit is applied part by part.
     pub deletes_bytes: u64,
 }
 
 impl Default for Limits {
-    /// 128 MiB of deletes: a position takes about a byte, an equality key of a few columns about 40, so this holds some three million keys.
+    /// 64 MiB: a key of one number takes about 50 bytes, so this holds some 1.3 million of them.
     fn default() -> Self {
-        Self { deletes_bytes: 128 * 1024 * 1024 }
+        Self { deletes_bytes: 64 * 1024 * 1024 }
     }
 }
 
@@ -96,14 +96,12 @@ fn fill(
     limits: Limits,
     control: &Control,
 ) -> Result<GroupOutput> {
-    let deletes = GroupDeletes::load(table, &job.inputs, limits)?;
+    let deletes = GroupDeletes::load(table, &job.inputs, limits, control)?;
     let mut output = GroupOutput::default();
     for input in &job.inputs {
         let mut rows = FileRows::open(table, Arc::clone(&outputs.layout.arrow), input, &deletes, control)?;
         for batch in rows.by_ref() {
-            if control.is_stopped() {
-                return Err(Error::Stopped);
-            }
+            control.check()?;
             outputs.write(&batch?, input)?;
         }
         output.records_read += input.file.records;
@@ -129,12 +127,12 @@ fn fill(
 fn check(table: &LoadedTable, layout: &Layout, output: GroupOutput) -> Result<GroupOutput> {
     for written in &output.files {
         let path = written.file.file_path();
-        let file = ParquetFile::open(table, path)?;
+        let file = ParquetFile::open(table, path, written.file.file_size_in_bytes())?;
         let wrong = |reason: String| Error::Corrupt { path: path.to_owned(), reason };
         if file.size_bytes() != written.file.file_size_in_bytes() || file.rows() != written.file.record_count() {
             return Err(wrong("storage holds other bytes than were written".to_owned()));
         }
-        file.check_first_row_group(path)?;
+        file.check_first_row_group()?;
         if file.schema.fields().len() != layout.arrow.fields().len() {
             return Err(wrong("the file lost a column".to_owned()));
         }

@@ -24,3 +24,4 @@ pub use filter::Filter;
 pub use inventory::inventory;
 pub use partition::to_partition;
 pub use scan::{LiveDataFile, LiveDeleteFile, LiveDeletes, LiveFiles, scan};
+pub use single_value::date as date_text;

@@ -72,7 +72,7 @@ pub(crate) fn decimal(unscaled: i128, scale: u32) -> String {
 }
 
 /// Days since 1970-01-01 as `YYYY-MM-DD`, in the proleptic Gregorian calendar.
-fn date(days: i64) -> String {
+pub fn date(days: i64) -> String {
     // Counted in 400-year eras that start on a 1 March, so that the leap day is the last day of its year.
     let days = days + 719_468;
     let era = days.div_euclid(146_097);

@@ -5,290 +5,145 @@ use std::{
     sync::Arc,
 };
 
-use arrow_array::{BooleanArray, RecordBatch, cast::AsArray, types::Int64Type};
-use arrow_schema::Field;
-use iceberg::spec::Type;
+use arrow_array::{StringArray, cast::AsArray, types::Int64Type};
+use bytes::Bytes;
+use futures::executor::block_on;
+use model::FileFormat;
 use ports::LoadedTable;
 use roaring::RoaringTreemap;
 use table_io::{LiveDeleteFile, LiveDeletes};
-use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
 use super::{
-    ParquetFile, corrupt, keep_mask,
-    keys::KeyEncoder,
-    read_file,
-    resolve::{Absent, Columns, FIELD_ID, field_id, has_id, known_fields},
+    ParquetFile, corrupt,
+    equality::{EqualityKeys, positions_by_parts},
+    filter::FileFilter,
+    keys::Part,
+    resolve::field_id,
     vector,
 };
 use crate::{
+    control::Control,
     error::{Error, Result},
     rewrite::{Limits, RewriteInput},
 };
 
 const FILE_PATH_ID: i32 = 2_147_483_546;
 const POS_ID: i32 = 2_147_483_545;
-/// What a key costs beside its bytes: hash table slot, allocation and sequence number.
-const KEY_OVERHEAD_BYTES: u64 = 48;
 
-/// Key bytes → the highest data sequence number of a delete file with that key.
-type Keys = HashMap<Box<[u8]>, i64, Xxh3DefaultBuilder>;
-/// Field ids and scope of equality deletes: the partition key, or nothing for the whole table.
-type KeySet = (Vec<i32>, Option<String>);
+/// Data file → deleted positions. At most a bit or so per row, so no limit counts them.
+type Positions = HashMap<Arc<str>, RoaringTreemap>;
 
 /// The loaded deletes of a group: positions by file, equality keys by scope, each delete file read once.
 #[derive(Debug, Default)]
 pub struct GroupDeletes {
-    /// Delete file → data file → positions.
-    positions: HashMap<Arc<str>, HashMap<Arc<str>, RoaringTreemap>>,
-    /// Data file → its deletion vector.
-    vectors: HashMap<Arc<str>, RoaringTreemap>,
-    keys: HashMap<KeySet, Arc<Keys>>,
+    /// By position delete file: which of them apply to a data file is the delete index's word.
+    positions: HashMap<Arc<str>, Positions>,
+    vectors: Positions,
+    keys: EqualityKeys,
+    /// What equality deletes hit whose keys do not fit memory.
+    hits: Positions,
 }
 
 impl GroupDeletes {
-    /// Loads every delete file that `inputs` name, each once.
+    /// Loads every delete file that `inputs` name.
     ///
     /// # Errors
-    /// [`crate::Error::DeletesTooLarge`] beyond the limit; [`crate::Error::Corrupt`] or [`crate::Error::Read`] naming the delete file.
-    pub fn load(table: &LoadedTable, inputs: &[RewriteInput], limits: Limits) -> Result<Self> {
-        let mut loader = Loader {
-            table,
-            paths: inputs.iter().map(|input| Arc::clone(&input.file.path)).collect(),
-            budget: limits.deletes_bytes,
-            limit: limits.deletes_bytes,
-            keys: HashMap::new(),
-            loaded: Self::default(),
-            seen: HashSet::new(),
-            puffins: HashMap::new(),
-        };
+    /// [`crate::Error::Corrupt`], [`crate::Error::Unsupported`] or [`crate::Error::Read`] naming the delete file;
+    /// [`crate::Error::DeletesTooLarge`] when not even a 4,096th of the equality keys fits the limit.
+    pub fn load(table: &LoadedTable, inputs: &[RewriteInput], limits: Limits, control: &Control) -> Result<Self> {
+        let paths: HashSet<Arc<str>> = inputs.iter().map(|input| Arc::clone(&input.file.path)).collect();
+        let mut loaded = Self::default();
         for input in inputs {
-            loader.add(input)?;
+            control.check()?;
+            if let Some(delete) = &input.deletes.deletion_vector {
+                let positions = deletion_vector(table, delete, input.file.records)?;
+                loaded.vectors.insert(Arc::clone(&input.file.path), positions);
+            }
+            for delete in &input.deletes.positions {
+                if !loaded.positions.contains_key(&delete.path) {
+                    loaded.positions.insert(Arc::clone(&delete.path), positions(table, delete, &paths)?);
+                }
+            }
         }
-        let Loader { mut loaded, keys, .. } = loader;
-        loaded.keys = keys.into_iter().map(|(set, keys)| (set, Arc::new(keys))).collect();
+        match EqualityKeys::load(table, inputs, limits, Part::ALL) {
+            Ok(keys) => loaded.keys = keys,
+            Err(Error::DeletesTooLarge { .. }) => loaded.hits = positions_by_parts(table, inputs, limits, control)?,
+            Err(error) => return Err(error),
+        }
         Ok(loaded)
     }
 
     /// What deletes rows of one input.
     pub(super) fn filter(&self, table: &LoadedTable, input: &RewriteInput) -> Result<FileFilter> {
-        let mut positions = self.vectors.get(&input.file.path).cloned().unwrap_or_default();
-        for delete in &input.deletes.positions {
-            if let Some(found) = self.positions.get(&delete.path).and_then(|files| files.get(&input.file.path)) {
-                positions |= found;
-            }
+        let path = &input.file.path;
+        let files = input.deletes.positions.iter().filter_map(|delete| self.positions.get(&delete.path)?.get(path));
+        let mut positions = self.vectors.get(path).cloned().unwrap_or_default();
+        for found in files.chain(self.hits.get(path)) {
+            positions |= found;
         }
-        let mut sets: Vec<KeySet> = input.deletes.equalities.iter().filter_map(|delete| key_set(delete)).collect();
-        sets.sort();
-        sets.dedup();
-        let mut lookups = Vec::new();
-        for set in sets {
-            let Some(keys) = self.keys.get(&set) else { continue };
-            let fields = key_fields(table, &set.0).map_err(|reason| corrupt(&input.file.path, reason))?;
-            let encoder = encoder(&fields).map_err(|reason| corrupt(&input.file.path, reason))?;
-            lookups.push(Lookup { fields, encoder, keys: Arc::clone(keys) });
-        }
+        let lookups = self.keys.lookups(table, input)?;
         Ok(FileFilter { positions, lookups, sequence_number: input.file.data_sequence_number })
     }
 }
 
-fn key_set(delete: &LiveDeleteFile) -> Option<KeySet> {
-    match &delete.deletes {
-        LiveDeletes::Equality { field_ids } => {
-            Some((field_ids.clone(), (!delete.global).then(|| delete.partition.key())))
-        }
-        _ => None,
+/// Delete files of other formats than Parquet are left alone, and so is what they apply to.
+pub(super) fn check_format(delete: &LiveDeleteFile) -> Result<()> {
+    if delete.format == FileFormat::Parquet {
+        return Ok(());
     }
+    let reason = format!("is a delete file in {:?}: only Parquet and deletion vectors are read", delete.format);
+    Err(Error::Unsupported { path: delete.path.to_string(), reason })
 }
 
-/// The key columns by the newest type that each had: dropped columns still apply.
-fn key_fields(table: &LoadedTable, ids: &[i32]) -> std::result::Result<Vec<Field>, String> {
-    let known = known_fields(&table.metadata);
-    let field = |id: &i32| {
-        let field = known.get(id).ok_or_else(|| format!("equality deletes on column {id}, which no schema has"))?;
-        let Type::Primitive(_) = field.field_type.as_ref() else {
-            return Err(format!("equality deletes on column {}, which is no primitive", field.name));
-        };
-        let data_type = iceberg::arrow::type_to_arrow_type(&field.field_type).map_err(|error| error.to_string())?;
-        let metadata = [(FIELD_ID.to_owned(), id.to_string())].into();
-        Ok(Field::new(&field.name, data_type, true).with_metadata(metadata))
+fn deletion_vector(table: &LoadedTable, delete: &LiveDeleteFile, rows: u64) -> Result<RoaringTreemap> {
+    let LiveDeletes::DeletionVector { offset, size, .. } = delete.deletes else { return Ok(RoaringTreemap::new()) };
+    let no_blob = || corrupt(&delete.path, format!("has no blob of {size} bytes at {offset}"));
+    let end = offset.checked_add(size).filter(|end| *end <= delete.size_bytes).ok_or_else(no_blob)?;
+    let read = async { table.file_io.new_input(&delete.path)?.reader().await?.read(offset..end).await };
+    let blob: Result<Bytes> =
+        block_on(read).map_err(|error| Error::Read { path: delete.path.to_string(), source: error.into() });
+    vector::parse(&blob?, delete.records, rows).map_err(|reason| corrupt(&delete.path, reason))
+}
+
+/// The positions that one position delete file has for the data files at `paths`.
+fn positions(table: &LoadedTable, delete: &LiveDeleteFile, paths: &HashSet<Arc<str>>) -> Result<Positions> {
+    check_format(delete)?;
+    let file = ParquetFile::open(table, &delete.path, delete.size_bytes)?;
+    let root = |id: i32| file.schema.fields().iter().position(|field| field_id(field) == Some(id));
+    let (Some(path_at), Some(pos_at)) = (root(FILE_PATH_ID), root(POS_ID)) else {
+        return Err(corrupt(&delete.path, "is no position delete file: it lacks the columns file_path and pos"));
     };
-    ids.iter().map(field).collect()
-}
-
-fn encoder(fields: &[Field]) -> std::result::Result<KeyEncoder, String> {
-    KeyEncoder::new(fields.iter().map(|field| field.data_type().clone()))
-}
-
-struct Loader<'a> {
-    table: &'a LoadedTable,
-    paths: HashSet<Arc<str>>,
-    budget: u64,
-    limit: u64,
-    keys: HashMap<KeySet, Keys>,
-    loaded: GroupDeletes,
-    seen: HashSet<Arc<str>>,
-    puffins: HashMap<Arc<str>, bytes::Bytes>,
-}
-
-impl Loader<'_> {
-    fn add(&mut self, input: &RewriteInput) -> Result<()> {
-        if let Some(delete) = &input.deletes.deletion_vector {
-            self.vector(delete, input)?;
-        }
-        for delete in &input.deletes.positions {
-            if self.seen.insert(Arc::clone(&delete.path)) {
-                self.positions(delete)?;
-            }
-        }
-        for delete in &input.deletes.equalities {
-            if self.seen.insert(Arc::clone(&delete.path)) {
-                self.equality(delete)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn spend(&mut self, bytes: u64) -> Result<()> {
-        match self.budget.checked_sub(bytes) {
-            Some(left) => {
-                self.budget = left;
-                Ok(())
-            }
-            None => Err(Error::DeletesTooLarge { limit_bytes: self.limit }),
-        }
-    }
-
-    fn vector(&mut self, delete: &LiveDeleteFile, input: &RewriteInput) -> Result<()> {
-        let LiveDeletes::DeletionVector { offset, size, .. } = delete.deletes else { return Ok(()) };
-        if !self.puffins.contains_key(&delete.path) {
-            self.puffins.insert(Arc::clone(&delete.path), read_file(self.table, &delete.path)?);
-        }
-        let file = self.puffins.get(&delete.path).cloned().unwrap_or_default();
-        let range = usize::try_from(offset)
-            .ok()
-            .zip(usize::try_from(size).ok())
-            .and_then(|(start, size)| Some(start..start.checked_add(size)?));
-        let blob = range.and_then(|range| file.get(range));
-        let blob = blob.ok_or_else(|| corrupt(&delete.path, format!("has no blob of {size} bytes at {offset}")))?;
-        let positions =
-            vector::parse(blob, delete.records, input.file.records).map_err(|reason| corrupt(&delete.path, reason))?;
-        self.spend(size)?;
-        self.loaded.vectors.insert(Arc::clone(&input.file.path), positions);
-        Ok(())
-    }
-
-    fn positions(&mut self, delete: &LiveDeleteFile) -> Result<()> {
-        let file = ParquetFile::open(self.table, &delete.path)?;
-        let root = |id: i32| file.schema.fields().iter().position(|field| field_id(field) == Some(id));
-        let (Some(path_at), Some(pos_at)) = (root(FILE_PATH_ID), root(POS_ID)) else {
-            return Err(corrupt(&delete.path, "is no position delete file: it lacks the columns file_path and pos"));
+    let mut found = Positions::new();
+    for batch in file.batches(&[path_at, pos_at])? {
+        let batch = batch?;
+        let (first, second) = (batch.column(0), batch.column(1));
+        let (paths_column, positions) = if path_at < pos_at { (first, second) } else { (second, first) };
+        let (Some(names), Some(positions)) =
+            (paths_column.as_string_opt::<i32>(), positions.as_primitive_opt::<Int64Type>())
+        else {
+            return Err(corrupt(&delete.path, "has columns file_path and pos of other types"));
         };
-        let mut found: HashMap<Arc<str>, RoaringTreemap> = HashMap::new();
-        for batch in file.reader(&[path_at, pos_at], &delete.path)? {
-            let batch = batch.map_err(|error| corrupt(&delete.path, error))?;
-            let (first, second) = (batch.column(0), batch.column(1));
-            let (paths, positions) = if path_at < pos_at { (first, second) } else { (second, first) };
-            let (Some(paths), Some(positions)) =
-                (paths.as_string_opt::<i32>(), positions.as_primitive_opt::<Int64Type>())
-            else {
-                return Err(corrupt(&delete.path, "has columns file_path and pos of other types"));
-            };
-            for (path, position) in paths.iter().zip(positions.iter()) {
-                let (Some(path), Some(position)) = (path, position) else {
-                    return Err(corrupt(&delete.path, "has a NULL path or position"));
-                };
-                let position = u64::try_from(position).map_err(|_| corrupt(&delete.path, "has a negative position"))?;
-                if let Some(known) = self.paths.get(path) {
-                    match found.get_mut(path) {
-                        Some(positions) => _ = positions.insert(position),
-                        None => _ = found.entry(Arc::clone(known)).or_default().insert(position),
-                    }
-                }
+        for (name, run) in runs(names) {
+            let Some(name) = name else { return Err(corrupt(&delete.path, "has a NULL path")) };
+            let Some(path) = paths.get(name) else { continue };
+            let into = found.entry(Arc::clone(path)).or_default();
+            for position in positions.slice(run.start, run.len()).iter() {
+                let position = position.and_then(|it| u64::try_from(it).ok());
+                into.insert(position.ok_or_else(|| corrupt(&delete.path, "has a NULL or negative position"))?);
             }
         }
-        self.spend(found.values().map(|it| u64::try_from(it.serialized_size()).unwrap_or(u64::MAX)).sum())?;
-        self.loaded.positions.insert(Arc::clone(&delete.path), found);
-        Ok(())
     }
-
-    fn equality(&mut self, delete: &LiveDeleteFile) -> Result<()> {
-        let Some(set) = key_set(delete) else { return Ok(()) };
-        let wrong = |reason: String| corrupt(&delete.path, reason);
-        let file = ParquetFile::open(self.table, &delete.path)?;
-        let fields = key_fields(self.table, &set.0).map_err(wrong)?;
-        for field in &fields {
-            let id = field_id(field).unwrap_or(0);
-            if !file.schema.fields().iter().any(|it| has_id(it, id)) {
-                return Err(wrong(format!("is an equality delete file without its column {}", field.name())));
-            }
-        }
-        let target = Arc::new(arrow_schema::Schema::empty());
-        let columns = Columns::new(&file.schema, &set.0, &target, Absent::nothing());
-        let encoder = encoder(&fields).map_err(wrong)?;
-        for batch in file.reader(columns.roots(), &delete.path)? {
-            let batch = batch.map_err(|error| corrupt(&delete.path, error))?;
-            let arrays: std::result::Result<Vec<_>, _> =
-                fields.iter().map(|field| columns.key(&batch, field)).collect();
-            let rows = encoder.encode(&arrays.map_err(wrong)?).map_err(wrong)?;
-            let bytes: u64 = rows.iter().map(|row| row.as_ref().len() as u64 + KEY_OVERHEAD_BYTES).sum();
-            self.spend(bytes)?;
-            let keys = self.keys.entry(set.clone()).or_default();
-            for row in &rows {
-                let newest = keys.entry(row.as_ref().into()).or_insert(i64::MIN);
-                *newest = (*newest).max(delete.data_sequence_number);
-            }
-        }
-        Ok(())
-    }
+    Ok(found)
 }
 
-struct Lookup {
-    fields: Vec<Field>,
-    encoder: KeyEncoder,
-    keys: Arc<Keys>,
-}
-
-/// What deletes rows of one data file.
-pub(super) struct FileFilter {
-    positions: RoaringTreemap,
-    lookups: Vec<Lookup>,
-    sequence_number: i64,
-}
-
-impl FileFilter {
-    /// Ids of the columns that the keys are made of.
-    pub(super) fn key_ids(&self) -> Vec<i32> {
-        self.lookups.iter().flat_map(|lookup| lookup.fields.iter().filter_map(field_id)).collect()
+/// Runs of equal paths: the spec has position deletes sorted by path.
+fn runs(paths: &StringArray) -> Vec<(Option<&str>, std::ops::Range<usize>)> {
+    let mut runs: Vec<(Option<&str>, std::ops::Range<usize>)> = Vec::new();
+    for (at, path) in paths.iter().enumerate() {
+        match runs.last_mut() {
+            Some((last, run)) if *last == path => run.end = at + 1,
+            _ => runs.push((path, at..at + 1)),
+        }
     }
-
-    /// Which rows of a raw batch stay; `position` is that of its first row in the file.
-    pub(super) fn keep(
-        &self,
-        raw: &RecordBatch,
-        columns: &Columns,
-        position: u64,
-    ) -> std::result::Result<Option<BooleanArray>, String> {
-        if self.lookups.is_empty() && self.positions.is_empty() {
-            return Ok(None);
-        }
-        let rows = raw.num_rows();
-        let mut deleted = vec![false; rows];
-        let end = position.saturating_add(rows as u64);
-        let mut hits = self.positions.iter();
-        hits.advance_to(position);
-        for hit in hits.take_while(|hit| *hit < end) {
-            if let Some(flag) = usize::try_from(hit - position).ok().and_then(|row| deleted.get_mut(row)) {
-                *flag = true;
-            }
-        }
-        for lookup in &self.lookups {
-            let arrays: std::result::Result<Vec<_>, _> =
-                lookup.fields.iter().map(|field| columns.key(raw, field)).collect();
-            let keys = lookup.encoder.encode(&arrays?)?;
-            for (key, flag) in keys.iter().zip(&mut deleted) {
-                *flag |= lookup.keys.get(key.as_ref()).is_some_and(|newest| *newest > self.sequence_number);
-            }
-        }
-        Ok(keep_mask(&deleted))
-    }
+    runs
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Decimal128Array, FixedSizeBinaryArray, Float32Array, Float64Array, Int32Array,
-    Int64Array, LargeBinaryArray, StringArray, new_null_array,
+    Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray, Float32Array, Float64Array,
+    Int32Array, Int64Array, LargeBinaryArray, StringArray, new_null_array,
 };
-use arrow_cast::cast;
+use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::DataType;
 use iceberg::spec::{Literal, PrimitiveLiteral};
 
@@ -16,11 +16,15 @@ pub(crate) fn repeated(literal: &Literal, data_type: &DataType, rows: usize) -> 
         return if rows == 0 {
             Ok(new_null_array(data_type, 0))
         } else {
-            Err("a nested default is not supported".to_owned())
+            Err("is nested: no Iceberg type has such a default".to_owned())
         };
     };
     let array: ArrayRef = match value {
         PrimitiveLiteral::Boolean(it) => Arc::new(BooleanArray::from(vec![*it; rows])),
+        // A date, of a column that has become a timestamp since.
+        PrimitiveLiteral::Int(it) if matches!(data_type, DataType::Timestamp(_, _)) => {
+            Arc::new(Date32Array::from(vec![*it; rows]))
+        }
         PrimitiveLiteral::Int(it) => Arc::new(Int32Array::from(vec![*it; rows])),
         PrimitiveLiteral::Long(it) => Arc::new(Int64Array::from(vec![*it; rows])),
         PrimitiveLiteral::Float(it) => Arc::new(Float32Array::from(vec![it.0; rows])),
@@ -43,7 +47,8 @@ pub(crate) fn repeated(literal: &Literal, data_type: &DataType, rows: usize) -> 
     if array.data_type() == data_type {
         return Ok(array);
     }
-    cast(&array, data_type).map_err(|error| error.to_string())
+    cast_with_options(&array, data_type, &CastOptions { safe: false, ..CastOptions::default() })
+        .map_err(|error| error.to_string())
 }
 
 fn fixed(bytes: &[u8], rows: usize) -> Result<ArrayRef, String> {

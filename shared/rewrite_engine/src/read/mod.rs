@@ -1,9 +1,13 @@
 //! Rows of Parquet data files, resolved by field id into the table's current schema, deletes applied.
 
 mod deletes;
+mod equality;
+mod filter;
 mod keys;
 mod literal;
+mod promote;
 mod resolve;
+mod source;
 mod vector;
 
 use std::sync::Arc;
@@ -13,18 +17,25 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
-use bytes::Bytes;
 use iceberg::spec::Schema;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+use parquet::{
+    arrow::{
+        ProjectionMask,
+        arrow_reader::{
+            ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+        },
+    },
+    errors::ParquetError,
+    file::reader::Length,
 };
 use ports::LoadedTable;
 
-use deletes::FileFilter;
 pub use deletes::GroupDeletes;
+use filter::FileFilter;
 pub(crate) use keys::{KeyEncoder, one_nan};
-pub(crate) use resolve::field_id;
-use resolve::{Absent, Columns};
+use resolve::Absent;
+pub(crate) use resolve::{Columns, arrow_type, field_id, with_id};
+use source::Source;
 
 use crate::{
     control::Control,
@@ -57,49 +68,65 @@ pub fn arrow_schema(schema: &Schema, with_lineage: bool) -> Result<SchemaRef> {
     let mut fields: Vec<Arc<Field>> = converted.fields().iter().cloned().collect();
     if with_lineage {
         for (name, id) in [("_row_id", ROW_ID), ("_last_updated_sequence_number", LAST_UPDATED_SEQUENCE_NUMBER)] {
-            let id = [(resolve::FIELD_ID.to_owned(), id.to_string())].into();
-            fields.push(Arc::new(Field::new(name, DataType::Int64, true).with_metadata(id)));
+            fields.push(Arc::new(with_id(name, DataType::Int64, id)));
         }
     }
     Ok(Arc::new(ArrowSchema::new(fields)))
-}
-
-/// A whole file. Storage futures are driven here: callers are on a blocking thread.
-pub(crate) fn read_file(table: &LoadedTable, path: &str) -> Result<Bytes> {
-    let read = async { table.file_io.new_input(path)?.read().await };
-    futures::executor::block_on(read).map_err(|error| Error::Read { path: path.to_owned(), source: error.into() })
 }
 
 pub(crate) fn corrupt(path: &str, reason: impl ToString) -> Error {
     Error::Corrupt { path: path.to_owned(), reason: reason.to_string() }
 }
 
+/// Runs a step of a decoder, which bad bytes may make fail in any way: a panic is the file's fault too.
+fn decoded<T, E: std::fmt::Display>(
+    path: &str,
+    step: impl FnOnce() -> std::result::Result<T, E>,
+) -> std::result::Result<T, Error> {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(step)) {
+        Ok(result) => result.map_err(|error| corrupt(path, format!("is no readable Parquet file: {error}"))),
+        Err(_) => Err(corrupt(path, "is no readable Parquet file: decoding it panicked")),
+    }
+}
+
 /// An open Parquet file.
 pub(crate) struct ParquetFile {
-    bytes: Bytes,
+    path: String,
+    source: Source,
     metadata: ArrowReaderMetadata,
     /// The file's schema, every field with its id.
     pub(crate) schema: SchemaRef,
 }
 
 impl ParquetFile {
-    pub(crate) fn open(table: &LoadedTable, path: &str) -> Result<Self> {
-        let bytes = read_file(table, path)?;
+    /// Opens the file at `path`; `size_bytes` is what its manifest entry says.
+    pub(crate) fn open(table: &LoadedTable, path: &str, size_bytes: u64) -> Result<Self> {
+        Self::new(table, path, Source::open(table, path, size_bytes)?)
+    }
+
+    /// Opens a data file and checks its row count against the manifest.
+    pub(crate) fn open_data(table: &LoadedTable, input: &RewriteInput) -> Result<Self> {
+        let file = Self::open(table, &input.file.path, input.file.size_bytes)?;
+        if file.rows() == input.file.records {
+            return Ok(file);
+        }
+        let reason = format!("has {} rows, but its manifest entry says {}", file.rows(), input.file.records);
+        Err(corrupt(&input.file.path, reason))
+    }
+
+    fn new(table: &LoadedTable, path: &str, source: Source) -> Result<Self> {
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let metadata = ArrowReaderMetadata::load(&bytes, options.clone()).map_err(|error| match error {
-            parquet::errors::ParquetError::General(text) if text.contains("encrypt") => {
-                Error::Unsupported { path: path.to_owned(), reason: text }
-            }
-            other => corrupt(path, format!("is no readable Parquet file: {other}")),
-        })?;
-        let metadata = match resolve::without_int96(metadata.parquet_schema(), metadata.schema()) {
-            None => metadata,
-            Some(schema) => {
-                ArrowReaderMetadata::load(&bytes, options.with_schema(schema)).map_err(|e| corrupt(path, e))?
-            }
+        let load = |options: ArrowReaderOptions| match ArrowReaderMetadata::load(&source, options) {
+            Err(ParquetError::General(text)) if text.contains("encrypt") => Ok(Err(text)),
+            other => other.map(Ok),
         };
-        let schema = resolve::with_ids(metadata.schema(), &table.metadata).map_err(|reason| corrupt(path, reason))?;
-        Ok(Self { bytes, metadata, schema })
+        let unsupported = |reason: String| Error::Unsupported { path: path.to_owned(), reason };
+        let mut metadata = decoded(path, || load(options.clone()))?.map_err(unsupported)?;
+        if let Some(schema) = resolve::without_int96(metadata.parquet_schema(), metadata.schema()) {
+            metadata = decoded(path, || load(options.with_schema(schema)))?.map_err(unsupported)?;
+        }
+        let schema = resolve::with_ids(metadata.schema(), &table.metadata).map_err(unsupported)?;
+        Ok(Self { path: path.to_owned(), source, metadata, schema })
     }
 
     pub(crate) fn rows(&self) -> u64 {
@@ -107,25 +134,22 @@ impl ParquetFile {
     }
 
     pub(crate) fn size_bytes(&self) -> u64 {
-        self.bytes.len() as u64
+        self.source.len()
     }
 
-    /// Decodes the first row group, every column.
-    pub(crate) fn check_first_row_group(&self, path: &str) -> Result<()> {
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), self.metadata.clone());
-        let first: Vec<usize> = (0..builder.metadata().num_row_groups()).take(1).collect();
-        let reader = builder.with_row_groups(first).with_limit(BATCH_ROWS_MAX).build().map_err(|e| corrupt(path, e))?;
-        for batch in reader {
-            batch.map_err(|error| corrupt(path, error))?;
-        }
-        Ok(())
+    /// Decodes the start of the first row group, every column.
+    pub(crate) fn check_first_row_group(&self) -> Result<()> {
+        self.batches(&(0..self.schema.fields().len()).collect::<Vec<_>>())?.next().map_or(Ok(()), |it| it.map(|_| ()))
     }
 
     /// Reads the top-level columns at `roots`.
-    pub(crate) fn reader(&self, roots: &[usize], path: &str) -> Result<ParquetRecordBatchReader> {
-        let mask = parquet::arrow::ProjectionMask::roots(self.metadata.parquet_schema(), roots.iter().copied());
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), self.metadata.clone());
-        builder.with_projection(mask).with_batch_size(self.batch_rows()).build().map_err(|e| corrupt(path, e))
+    pub(crate) fn batches(&self, roots: &[usize]) -> Result<Batches> {
+        let mask = ProjectionMask::roots(self.metadata.parquet_schema(), roots.iter().copied());
+        let leaves = (0..self.metadata.parquet_schema().num_columns()).filter(|at| mask.leaf_included(*at)).count();
+        self.source.expect_columns(leaves);
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.source.clone(), self.metadata.clone());
+        let reader = decoded(&self.path, || builder.with_projection(mask).with_batch_size(self.batch_rows()).build())?;
+        Ok(Batches { path: self.path.clone(), reader })
     }
 
     fn batch_rows(&self) -> usize {
@@ -136,12 +160,24 @@ impl ParquetFile {
     }
 }
 
-/// The live rows of one file, batch by batch.
-///
-/// A column whose schema type is Utf8 or Binary may arrive as a dictionary or view array of the same values.
-pub struct FileRows {
+/// Raw batches of a Parquet file.
+pub(crate) struct Batches {
     path: String,
     reader: ParquetRecordBatchReader,
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        decoded(&self.path, || self.reader.next().transpose()).transpose()
+    }
+}
+
+/// The live rows of one file, batch by batch.
+pub struct FileRows {
+    path: String,
+    batches: Batches,
     columns: Columns,
     schema: SchemaRef,
     filter: FileFilter,
@@ -168,23 +204,19 @@ impl FileRows {
         deletes: &GroupDeletes,
         control: &Control,
     ) -> Result<Self> {
-        let path = input.file.path.to_string();
-        let file = ParquetFile::open(table, &path)?;
-        if file.rows() != input.file.records {
-            let reason = format!("has {} rows, but its manifest entry says {}", file.rows(), input.file.records);
-            return Err(corrupt(&path, reason));
-        }
+        let file = ParquetFile::open_data(table, input)?;
         let filter = deletes.filter(table, input)?;
         let absent = Absent::of(table, &input.file)?;
         let columns = Columns::new(&file.schema, &filter.key_ids(), &schema, absent);
-        let reader = file.reader(columns.roots(), &path)?;
+        let batches = file.batches(columns.roots())?;
         control.add_bytes_read(input.file.size_bytes);
         let has_lineage = schema.fields().iter().any(|field| field_id(field) == Some(ROW_ID));
         let lineage = has_lineage.then(|| Lineage {
             first_row_id: input.file.first_row_id,
             sequence_number: input.file.data_sequence_number,
         });
-        Ok(Self { path, reader, columns, schema, filter, lineage, position: 0, deleted: 0 })
+        let path = input.file.path.to_string();
+        Ok(Self { path, batches, columns, schema, filter, lineage, position: 0, deleted: 0 })
     }
 
     /// Rows that deletes have taken out so far; exact once the iterator is exhausted.
@@ -195,7 +227,7 @@ impl FileRows {
 
     fn resolve(&mut self, raw: &RecordBatch) -> Result<RecordBatch> {
         let rows = raw.num_rows();
-        let keep = self.filter.keep(raw, &self.columns, self.position).map_err(|reason| corrupt(&self.path, reason))?;
+        let keep = self.keep(raw)?;
         let mut arrays = Vec::with_capacity(self.schema.fields().len());
         for field in self.schema.fields() {
             let array = self.columns.column(raw, field).map_err(|reason| corrupt(&self.path, reason))?;
@@ -213,6 +245,16 @@ impl FileRows {
         self.deleted += (rows - kept) as u64;
         filter_record_batch(&batch, &keep).map_err(|error| corrupt(&self.path, error))
     }
+
+    /// A filter that keeps what is not deleted, or `None` when everything stays.
+    fn keep(&self, raw: &RecordBatch) -> Result<Option<BooleanArray>> {
+        if self.filter.is_empty() {
+            return Ok(None);
+        }
+        let deleted = self.filter.deleted(raw, &self.columns, self.position);
+        let deleted = deleted.map_err(|reason| corrupt(&self.path, reason))?;
+        Ok(deleted.contains(&true).then(|| BooleanArray::from_iter(deleted.iter().map(|it| Some(!it)))))
+    }
 }
 
 impl Iterator for FileRows {
@@ -220,10 +262,7 @@ impl Iterator for FileRows {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let batch = match self.reader.next()? {
-                Ok(raw) => self.resolve(&raw),
-                Err(error) => Err(corrupt(&self.path, error)),
-            };
+            let batch = self.batches.next()?.and_then(|raw| self.resolve(&raw));
             match batch {
                 Ok(batch) if batch.num_rows() == 0 => {}
                 other => return Some(other),
@@ -256,7 +295,5 @@ impl Lineage {
     }
 }
 
-/// A filter that keeps what is not deleted, or `None` when everything stays.
-pub(crate) fn keep_mask(deleted: &[bool]) -> Option<BooleanArray> {
-    deleted.contains(&true).then(|| deleted.iter().map(|it| Some(!it)).collect())
-}
+#[cfg(test)]
+mod tests;

@@ -3,14 +3,14 @@
 use std::{collections::HashMap, sync::Arc};
 
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, RecordBatch, StructArray, cast::AsArray, new_null_array};
-use arrow_cast::{CastOptions, cast_with_options};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema as ArrowSchema, SchemaRef, TimeUnit};
-use iceberg::spec::{Literal, MappedField, NameMapping, NestedField, TableMetadata, Transform};
+use iceberg::spec::{Literal, MappedField, NameMapping, NestedField, TableMetadata, Transform, Type};
 use parquet::{basic::Type as Physical, schema::types::SchemaDescriptor};
 use ports::LoadedTable;
 use table_io::LiveDataFile;
 
-use super::literal::repeated;
+use super::{literal::repeated, promote::promote};
 use crate::error::{Error, Result};
 
 /// The Arrow metadata key of a Parquet field id.
@@ -20,13 +20,26 @@ pub(crate) fn field_id(field: &Field) -> Option<i32> {
     field.metadata().get(FIELD_ID)?.parse().ok()
 }
 
+/// A nullable column of `data_type` with field id `id`.
+pub(crate) fn with_id(name: &str, data_type: DataType, id: i32) -> Field {
+    Field::new(name, data_type, true).with_metadata([(FIELD_ID.to_owned(), id.to_string())].into())
+}
+
+/// The Arrow type of an Iceberg type.
+pub(crate) fn arrow_type(data_type: &Type) -> Resolved<DataType> {
+    iceberg::arrow::type_to_arrow_type(data_type).map_err(|error| error.to_string())
+}
+
 /// Reasons go to whoever knows the file.
 type Resolved<T> = std::result::Result<T, String>;
 
 /// What a column that a file lacks reads as: its partition's constant, its initial default, or NULL.
 pub(crate) struct Absent {
-    constants: HashMap<i32, Literal>,
+    /// By source column; a NULL partition value is a constant too.
+    constants: HashMap<i32, Option<Literal>>,
     fields: HashMap<i32, Arc<NestedField>>,
+    /// Field → the struct, list or map around it.
+    parents: HashMap<i32, i32>,
 }
 
 impl Absent {
@@ -38,20 +51,32 @@ impl Absent {
         })?;
         let tuple = spec.fields().iter().zip(file.tuple.iter());
         let identity = tuple.filter(|(field, _)| field.transform == Transform::Identity);
-        let constants = identity.filter_map(|(field, value)| Some((field.source_id, value?.clone()))).collect();
-        Ok(Self { constants, fields: known_fields(metadata) })
+        let constants = identity.map(|(field, value)| (field.source_id, value.cloned())).collect();
+        let fields = known_fields(metadata);
+        let parents = fields.values().flat_map(|it| children(it).into_iter().map(|child| (child.id, it.id))).collect();
+        Ok(Self { constants, fields, parents })
     }
 
     /// For files that lack nothing.
     pub(crate) fn nothing() -> Self {
-        Self { constants: HashMap::new(), fields: HashMap::new() }
+        Self { constants: HashMap::new(), fields: HashMap::new(), parents: HashMap::new() }
+    }
+
+    /// `id` and everything around it, innermost first.
+    fn ancestry(&self, id: i32) -> impl Iterator<Item = i32> {
+        std::iter::successors(Some(id), |id| self.parents.get(id).copied())
     }
 
     fn array(&self, target: &Field, rows: usize) -> Resolved<ArrayRef> {
         let field = field_id(target).and_then(|id| self.fields.get(&id));
         let constant = field_id(target).and_then(|id| self.constants.get(&id));
-        if let Some(literal) = constant.or_else(|| field.and_then(|it| it.initial_default.as_ref())) {
-            return repeated(literal, target.data_type(), rows);
+        let value = match constant {
+            Some(value) => value.as_ref(),
+            None => field.and_then(|it| it.initial_default.as_ref()),
+        };
+        if let Some(literal) = value {
+            return repeated(literal, target.data_type(), rows)
+                .map_err(|reason| format!("lacks column {}, whose default {reason}", target.name()));
         }
         if !target.is_nullable() {
             return Err(format!("lacks the required column {}, which has no default", target.name()));
@@ -78,10 +103,10 @@ pub(crate) fn known_fields(metadata: &TableMetadata) -> HashMap<i32, Arc<NestedF
 
 fn children(field: &NestedField) -> Vec<Arc<NestedField>> {
     match field.field_type.as_ref() {
-        iceberg::spec::Type::Struct(inner) => inner.fields().to_vec(),
-        iceberg::spec::Type::List(list) => vec![Arc::clone(&list.element_field)],
-        iceberg::spec::Type::Map(map) => vec![Arc::clone(&map.key_field), Arc::clone(&map.value_field)],
-        iceberg::spec::Type::Primitive(_) => Vec::new(),
+        Type::Struct(inner) => inner.fields().to_vec(),
+        Type::List(list) => vec![Arc::clone(&list.element_field)],
+        Type::Map(map) => vec![Arc::clone(&map.key_field), Arc::clone(&map.value_field)],
+        Type::Primitive(_) => Vec::new(),
     }
 }
 
@@ -95,13 +120,20 @@ pub(crate) struct Columns {
 impl Columns {
     pub(crate) fn new(file: &SchemaRef, key_ids: &[i32], target: &SchemaRef, absent: Absent) -> Self {
         let top: Vec<i32> = target.fields().iter().filter_map(|field| field_id(field)).collect();
+        let keys: Vec<i32> = key_ids.iter().flat_map(|id| absent.ancestry(*id)).collect();
         let wanted = |field: &FieldRef| {
-            field_id(field).is_some_and(|id| top.contains(&id)) || key_ids.iter().any(|id| has_id(field, *id))
+            field_id(field).is_some_and(|id| top.contains(&id)) || keys.iter().any(|id| has_id(field, *id))
         };
         let roots: Vec<usize> =
             file.fields().iter().enumerate().filter(|(_, it)| wanted(it)).map(|(at, _)| at).collect();
         let fields = roots.iter().filter_map(|at| file.fields().get(*at).cloned()).collect();
         Self { roots, fields, absent }
+    }
+
+    /// The columns of a batch that was resolved before.
+    pub(crate) fn of(batch: &RecordBatch) -> Self {
+        let fields: Vec<FieldRef> = batch.schema_ref().fields().iter().cloned().collect();
+        Self { roots: (0..fields.len()).collect(), fields, absent: Absent::nothing() }
     }
 
     pub(crate) fn roots(&self) -> &[usize] {
@@ -120,10 +152,17 @@ impl Columns {
     /// A column at any depth of structs, dropped ones too, as `target` has it; NULL where a parent is.
     pub(crate) fn key(&self, raw: &RecordBatch, target: &Field) -> Resolved<ArrayRef> {
         let id = field_id(target).unwrap_or(0);
-        let columns: Vec<ArrayRef> = raw.columns().to_vec();
-        match by_id(&self.fields.iter().cloned().collect(), &columns, id) {
-            Some((field, array)) => self.convert(&array, &field, target),
-            None => self.absent.array(target, raw.num_rows()),
+        let fields: Fields = self.fields.iter().cloned().collect();
+        let find = |id: i32| by_id(&fields, raw.columns(), id);
+        if let Some((field, array)) = find(id) {
+            return self.convert(&array, &field, target);
+        }
+        let ancestors: Vec<i32> = self.absent.ancestry(id).skip(1).collect();
+        match ancestors.iter().find_map(|id| find(*id)) {
+            Some((_, parent)) => Ok(masked(&self.absent.array(target, raw.num_rows())?, parent.nulls())),
+            None if ancestors.is_empty() => self.absent.array(target, raw.num_rows()),
+            // The whole struct is absent, and no struct has a default but NULL.
+            None => Ok(new_null_array(target.data_type(), raw.num_rows())),
         }
     }
 
@@ -146,11 +185,7 @@ impl Columns {
                     MapArray::try_new(Arc::clone(want), map.offsets().clone(), entries, map.nulls().cloned(), *sorted);
                 Ok(Arc::new(map.map_err(|error| error.to_string())?))
             }
-            (have, want) if have == want => Ok(Arc::clone(array)),
-            (_, want) => {
-                let options = CastOptions { safe: false, ..CastOptions::default() };
-                cast_with_options(array, want, &options).map_err(|error| format!("column {}: {error}", from.name()))
-            }
+            (_, want) => promote(array, want).map_err(|reason| format!("column {} {reason}", from.name())),
         }
     }
 
@@ -192,20 +227,22 @@ fn by_id(fields: &Fields, columns: &[ArrayRef], id: i32) -> Option<(FieldRef, Ar
         if let DataType::Struct(inner) = field.data_type() {
             let parent = column.as_struct();
             if let Some((field, child)) = by_id(inner, parent.columns(), id) {
-                return Some((field, masked(&child, parent)));
+                return Some((field, masked(&child, parent.nulls())));
             }
         }
     }
     None
 }
 
-fn masked(child: &ArrayRef, parent: &StructArray) -> ArrayRef {
-    let nulls = arrow_buffer::NullBuffer::union(child.nulls(), parent.nulls());
+/// `child`, NULL where its parent is.
+fn masked(child: &ArrayRef, parent: Option<&NullBuffer>) -> ArrayRef {
+    let nulls = NullBuffer::union(child.nulls(), parent);
     let data = child.to_data().into_builder().nulls(nulls).build();
     data.map_or_else(|_| Arc::clone(child), arrow_array::make_array)
 }
 
-/// The file's schema with ids: its own, by the table's name mapping, or by position as Java assigns them.
+/// The file's schema with ids: its own, by the table's name mapping, or by position as Java assigns them. Java gives
+/// nested fields none and so reads them as NULL; here such a file is refused.
 pub(crate) fn with_ids(file: &SchemaRef, metadata: &TableMetadata) -> Resolved<SchemaRef> {
     if file.fields().iter().any(|field| has_any_id(field)) {
         return Ok(Arc::clone(file));
@@ -215,6 +252,11 @@ pub(crate) fn with_ids(file: &SchemaRef, metadata: &TableMetadata) -> Resolved<S
             .map_err(|error| format!("has no field ids, and schema.name-mapping.default does not parse: {error}"))?;
         let mapped: Vec<&MappedField> = mapping.fields().iter().collect();
         return Ok(Arc::new(ArrowSchema::new(mapped_fields(file.fields(), &mapped))));
+    }
+    if file.fields().iter().any(|field| field.data_type().is_nested()) {
+        return Err(
+            "has nested columns without field ids; set the table property schema.name-mapping.default".to_owned()
+        );
     }
     let numbered =
         file.fields().iter().zip(1..).map(|(field, id): (_, i32)| give_id(field, Some(id), field.data_type().clone()));

@@ -18,9 +18,12 @@ pub(crate) fn parse(blob: &[u8], cardinality: u64, rows: u64) -> Result<RoaringT
     if crc32fast::hash(body) != u32::from_be_bytes(*crc) {
         return Err("the checksum of the blob is wrong".to_owned());
     }
-    let bitmap = body.strip_prefix(&MAGIC).ok_or("the blob does not start with the magic of a deletion vector")?;
+    let mut bitmap = body.strip_prefix(&MAGIC).ok_or("the blob does not start with the magic of a deletion vector")?;
     let positions =
-        RoaringTreemap::deserialize_from(bitmap).map_err(|error| format!("the bitmap does not parse: {error}"))?;
+        RoaringTreemap::deserialize_from(&mut bitmap).map_err(|error| format!("the bitmap does not parse: {error}"))?;
+    if !bitmap.is_empty() {
+        return Err(format!("{} bytes follow the bitmap", bitmap.len()));
+    }
     if positions.len() != cardinality {
         return Err(format!("the vector deletes {} rows, its manifest entry says {cardinality}", positions.len()));
     }

@@ -11,7 +11,7 @@ use iceberg::{
 use parquet::{
     arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves},
     errors::ParquetError,
-    file::writer::SerializedFileWriter,
+    file::{properties::WriterProperties, writer::SerializedFileWriter},
     schema::types::TypePtr,
 };
 
@@ -21,10 +21,8 @@ use super::{
     schema::parquet_schema,
     settings::Settings,
     sink::Sink,
+    tune::tuned,
 };
-
-/// Buffered bytes of one row group, at most: what a writer holds in memory.
-const BUFFER_BYTES_MAX: u64 = 96 * 1024 * 1024;
 
 /// A write failed.
 pub(crate) type WriteError = Box<dyn std::error::Error + Send + Sync>;
@@ -35,12 +33,26 @@ pub(crate) struct Layout {
     pub(crate) schema: Arc<Schema>,
     parquet: TypePtr,
     pub(crate) settings: Settings,
+    /// Set by the first rows.
+    tuned: Option<Arc<WriterProperties>>,
 }
 
 impl Layout {
     pub(crate) fn new(arrow: SchemaRef, schema: Arc<Schema>, settings: Settings) -> Result<Self, WriteError> {
         let parquet = parquet_schema(&arrow, &schema)?;
-        Ok(Self { arrow, schema, parquet, settings })
+        Ok(Self { arrow, schema, parquet, settings, tuned: None })
+    }
+
+    /// Chooses codec levels and dictionaries by the first rows of about `rows`; later calls change nothing.
+    pub(crate) fn tune(&mut self, sample: &RecordBatch, rows: u64) -> Result<(), WriteError> {
+        if self.tuned.is_none() {
+            self.tuned = Some(Arc::new(tuned(&self.settings, sample, rows)?));
+        }
+        Ok(())
+    }
+
+    fn properties(&self) -> Arc<WriterProperties> {
+        self.tuned.clone().unwrap_or_else(|| Arc::new(self.settings.properties.clone()))
     }
 }
 
@@ -52,6 +64,8 @@ pub(crate) struct DataFileWriter {
     columns: Vec<ArrowColumnWriter>,
     floats: HashMap<i32, FloatStats>,
     row_groups: usize,
+    /// Of the row group that is open.
+    open_rows: u64,
     rows: u64,
 }
 
@@ -59,11 +73,11 @@ impl DataFileWriter {
     pub(crate) fn create(file_io: &FileIO, path: &str, layout: &Layout) -> Result<Self, WriteError> {
         let output = file_io.new_output(path)?;
         let sink = Sink::new(futures::executor::block_on(output.writer())?);
-        let properties = Arc::new(layout.settings.properties.clone());
-        let file = SerializedFileWriter::new(sink, Arc::clone(&layout.parquet), properties)?;
+        let file = SerializedFileWriter::new(sink, Arc::clone(&layout.parquet), layout.properties())?;
         let factory = ArrowRowGroupWriterFactory::new(&file, Arc::clone(&layout.arrow));
         let columns = factory.create_column_writers(0)?;
-        Ok(Self { path: path.to_owned(), file, factory, columns, floats: HashMap::new(), row_groups: 0, rows: 0 })
+        let (path, floats) = (path.to_owned(), HashMap::new());
+        Ok(Self { path, file, factory, columns, floats, row_groups: 0, open_rows: 0, rows: 0 })
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -81,40 +95,52 @@ impl DataFileWriter {
         }
         floats::add(&mut self.floats, batch);
         self.rows += batch.num_rows() as u64;
-        if self.buffered() >= layout.settings.row_group_size_bytes.min(BUFFER_BYTES_MAX) {
-            self.close_row_group(true)?;
+        self.open_rows += batch.num_rows() as u64;
+        if self.encoded_bytes() >= layout.settings.row_group_size_bytes {
+            self.close_row_group()?;
         }
         Ok(())
     }
 
     /// Bytes of the file so far, those of the open row group estimated.
     pub(crate) fn size_bytes(&self) -> u64 {
-        self.file.bytes_written() as u64 + self.buffered()
+        self.file.bytes_written() as u64 + self.encoded_bytes()
     }
 
-    fn buffered(&self) -> u64 {
+    fn encoded_bytes(&self) -> u64 {
         self.columns.iter().map(|it| it.get_estimated_total_bytes() as u64).sum()
     }
 
-    fn close_row_group(&mut self, more: bool) -> Result<(), WriteError> {
+    /// Memory that the open row group takes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.columns.iter().map(|it| it.memory_size() as u64).sum()
+    }
+
+    /// Writes out the open row group and starts the next.
+    pub(crate) fn close_row_group(&mut self) -> Result<(), WriteError> {
+        self.end_row_group()?;
+        self.columns = self.factory.create_column_writers(self.row_groups)?;
+        Ok(())
+    }
+
+    fn end_row_group(&mut self) -> Result<(), WriteError> {
+        if self.open_rows == 0 {
+            self.columns.clear();
+            return Ok(());
+        }
         let mut row_group = self.file.next_row_group()?;
         for column in self.columns.drain(..) {
             column.close()?.append_to_row_group(&mut row_group)?;
         }
         row_group.close()?;
         self.row_groups += 1;
-        if more {
-            self.columns = self.factory.create_column_writers(self.row_groups)?;
-        }
+        self.open_rows = 0;
         Ok(())
     }
 
     /// Ends the file; its manifest entry for partition `tuple` of `spec_id`.
     pub(crate) fn close(mut self, layout: &Layout, tuple: &Struct, spec_id: i32) -> Result<DataFile, WriteError> {
-        if self.buffered() > 0 {
-            self.close_row_group(false)?;
-        }
-        self.columns.clear();
+        self.end_row_group()?;
         let footer = self.file.finish()?;
         let size_bytes = self.file.bytes_written() as u64;
         self.file.inner_mut().close()?;

@@ -6,6 +6,7 @@ mod metrics;
 mod schema;
 mod settings;
 mod sink;
+mod tune;
 
 pub(crate) use file::{DataFileWriter, Layout, WriteError};
 pub(crate) use settings::Settings;
