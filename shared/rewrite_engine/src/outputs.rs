@@ -18,7 +18,7 @@ use crate::{
 /// Files open at once. A group that fans out to more partitions closes its largest one early.
 const OPEN_FILES_MAX: usize = 64;
 /// Memory of the open row groups of all files together; the largest is written out when they need more.
-const BUFFER_BYTES_MAX: u64 = 96 * 1024 * 1024;
+const BUFFER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Rows between two looks at a file's size, at most.
 const ROWS_PER_LOOK_MAX: usize = 8_192;
 

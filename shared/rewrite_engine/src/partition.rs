@@ -16,15 +16,17 @@ use crate::read::{Columns, KeyEncoder, arrow_type, with_id};
 /// Reasons go to whoever knows the file.
 type Described<T> = std::result::Result<T, String>;
 
-/// One field of a spec, ready to compute. Void fields compute nothing: their source may be gone from the schema.
-enum Field {
-    Void,
-    Computed { source: arrow_schema::Field, transform: BoxedTransformFunction, result: Type },
+/// One field of a spec, ready to compute.
+struct Computed {
+    source: arrow_schema::Field,
+    transform: BoxedTransformFunction,
+    result: Type,
 }
 
 /// Splits rows by the partition tuples of a spec.
 pub(crate) struct Splitter {
-    fields: Vec<Field>,
+    /// `None` for void fields, which compute nothing: their source may be gone from the schema.
+    fields: Vec<Option<Computed>>,
 }
 
 impl Splitter {
@@ -33,7 +35,7 @@ impl Splitter {
     pub(crate) fn new(spec: &PartitionSpec, schema: &Schema) -> Described<Self> {
         let fields = spec.fields().iter().map(|field| {
             if field.transform == Transform::Void {
-                return Ok(Field::Void);
+                return Ok(None);
             }
             let wrong = |error: &dyn std::fmt::Display| format!("partition field {}: {error}", field.name);
             let source = schema.field_by_id(field.source_id);
@@ -41,7 +43,7 @@ impl Splitter {
             let result = field.transform.result_type(&source.field_type).map_err(|error| wrong(&error))?;
             let transform = create_transform_function(&field.transform).map_err(|error| wrong(&error))?;
             let data_type = arrow_type(&source.field_type)?;
-            Ok(Field::Computed { source: with_id(&source.name, data_type, source.id), transform, result })
+            Ok(Some(Computed { source: with_id(&source.name, data_type, source.id), transform, result }))
         });
         Ok(Self { fields: fields.collect::<Described<_>>()? })
     }
@@ -49,12 +51,9 @@ impl Splitter {
     /// The tuples of `batch`, each with its rows in their order.
     pub(crate) fn split(&self, batch: &RecordBatch) -> Described<Vec<(Struct, RecordBatch)>> {
         let columns = Columns::of(batch);
-        let compute = |field: &Field| match field {
-            Field::Void => Ok(None),
-            Field::Computed { source, transform, .. } => {
-                let values = transform.transform(columns.key(batch, source)?).map_err(|error| error.to_string())?;
-                Ok(Some(values))
-            }
+        let compute = |field: &Option<Computed>| {
+            let Some(Computed { source, transform, .. }) = field else { return Ok(None) };
+            transform.transform(columns.key(batch, source)?).map(Some).map_err(|error| error.to_string())
         };
         let values: Vec<Option<ArrayRef>> = self.fields.iter().map(compute).collect::<Described<_>>()?;
         let groups = groups(&values.iter().flatten().cloned().collect::<Vec<_>>(), batch.num_rows())?;
@@ -69,8 +68,8 @@ impl Splitter {
     }
 
     fn tuple(&self, values: &[Option<ArrayRef>], row: usize) -> Described<Struct> {
-        let value = |(field, values): (&Field, &Option<ArrayRef>)| match (field, values) {
-            (Field::Computed { result, .. }, Some(values)) => {
+        let value = |(field, values): (&Option<Computed>, &Option<ArrayRef>)| match (field, values) {
+            (Some(Computed { result, .. }), Some(values)) => {
                 let literals = arrow_primitive_to_literal(&values.slice(row, 1), result);
                 Ok(literals.map_err(|error| error.to_string())?.into_iter().next().flatten())
             }

@@ -139,3 +139,6 @@ fn check(table: &LoadedTable, layout: &Layout, output: GroupOutput) -> Result<Gr
     }
     Ok(output)
 }
+
+#[cfg(test)]
+mod tests;

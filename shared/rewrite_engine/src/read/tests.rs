@@ -1,3 +1,5 @@
+//! The reading rules (rewrite rules A) over files in memory.
+
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use arrow_array::{
