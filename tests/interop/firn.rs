@@ -35,13 +35,20 @@ impl std::fmt::Display for Ran {
 
 /// Runs `firn --json` on the SQLite catalog at `catalog`.
 pub(crate) fn firn(catalog: &Path, arguments: &[&str]) -> Ran {
+    run(command(binary(), catalog, arguments))
+}
+
+/// `binary` as a command on the SQLite catalog at `catalog`.
+pub(crate) fn command(binary: &Path, catalog: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(binary);
+    command.args(["--json", "--catalog", &format!("sqlite://{}", catalog.display())]).args(arguments);
+    command
+}
+
+/// Runs a command of `firn` with a state folder of its own.
+pub(crate) fn run(mut command: Command) -> Ran {
     let state = tempfile::tempdir().unwrap();
-    let output = Command::new(binary())
-        .args(["--json", "--catalog", &format!("sqlite://{}", catalog.display())])
-        .args(arguments)
-        .env("XDG_STATE_HOME", state.path())
-        .output()
-        .unwrap();
+    let output = command.env("XDG_STATE_HOME", state.path()).output().unwrap();
     Ran {
         code: output.status.code().unwrap_or_else(|| panic!("firn was killed: {}", output.status)),
         stdout: String::from_utf8(output.stdout).unwrap(),
@@ -51,7 +58,7 @@ pub(crate) fn firn(catalog: &Path, arguments: &[&str]) -> Ran {
 
 /// The binary of this workspace, of the profile that this test was built with. The tests' package cannot depend on a
 /// binary, so Cargo is asked for it; selecting the whole workspace keeps the features, and with them the build, the same.
-fn binary() -> &'static Path {
+pub(crate) fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
         let test = std::env::current_exe().unwrap();

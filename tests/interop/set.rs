@@ -33,7 +33,8 @@ impl Set {
             remove_dir_all(&root).unwrap();
         }
         let archive = folder().join("fixtures").join(format!("{name}.tar.gz"));
-        let status = Command::new("tar").arg("-xzf").arg(archive).args(["-C", "/tmp"]).status().expect("tar is missing");
+        let status =
+            Command::new("tar").arg("-xzf").arg(archive).args(["-C", "/tmp"]).status().expect("tar is missing");
         assert!(status.success(), "tar: {status}");
         let zoo: Value = serde_json::from_slice(&std::fs::read(root.join("zoo.json")).unwrap()).unwrap();
         let tables = zoo["tables"].as_array().unwrap().clone();
