@@ -13,7 +13,7 @@ mod vector;
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, cast::AsArray, types::Int64Type,
+    Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, cast::AsArray, types::Int64Type,
 };
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
@@ -278,20 +278,26 @@ struct Lineage {
 }
 
 impl Lineage {
+    /// `array`, what it lacks inherited; `position` is that of its first row in the file.
     fn fill(&self, field: &Field, array: ArrayRef, position: u64) -> ArrayRef {
-        let inherited: Box<dyn Fn(usize) -> Option<i64>> = match field_id(field) {
+        let Some(first_row_id) = self.first_row_id else { return array };
+        let rows = array.len() as i64;
+        let inherited: Int64Array = match field_id(field) {
             Some(ROW_ID) => {
-                let first = self.first_row_id.map(|id| id.saturating_add(i64::try_from(position).unwrap_or(i64::MAX)));
-                Box::new(move |row| first.map(|id| id.saturating_add(row as i64)))
+                let first = first_row_id.saturating_add(i64::try_from(position).unwrap_or(i64::MAX));
+                (first..first.saturating_add(rows)).collect::<Vec<i64>>().into()
             }
-            Some(LAST_UPDATED_SEQUENCE_NUMBER) => {
-                let number = self.first_row_id.map(|_| self.sequence_number);
-                Box::new(move |_| number)
-            }
+            Some(LAST_UPDATED_SEQUENCE_NUMBER) => vec![self.sequence_number; array.len()].into(),
             _ => return array,
         };
-        let Some(stored) = array.as_primitive_opt::<Int64Type>() else { return array };
-        Arc::new(stored.iter().enumerate().map(|(row, value)| value.or_else(|| inherited(row))).collect::<Int64Array>())
+        match array.as_primitive_opt::<Int64Type>() {
+            Some(stored) if stored.null_count() == stored.len() => Arc::new(inherited),
+            Some(stored) if stored.null_count() > 0 => {
+                let pairs = stored.iter().zip(inherited.values());
+                Arc::new(pairs.map(|(stored, inherited)| stored.unwrap_or(*inherited)).collect::<Int64Array>())
+            }
+            _ => array,
+        }
     }
 }
 

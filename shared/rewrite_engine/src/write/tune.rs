@@ -32,10 +32,8 @@ pub(crate) fn tuned(settings: &Settings, sample: &RecordBatch, rows: u64) -> Res
     let usual = column_bytes(settings, &sample, settings.compression)?;
     if settings.may_choose_level {
         let fast = Compression::ZSTD(ZstdLevel::try_new(1)?);
-        for (path, bytes) in column_bytes(settings, &sample, fast)? {
-            if usual.get(&path).is_some_and(|usual| bytes <= *usual) {
-                builder = builder.set_column_compression(path, fast);
-            }
+        for path in cheaper(&usual, &column_bytes(settings, &sample, fast)?) {
+            builder = builder.set_column_compression(path, fast);
         }
     }
     let sampled_bytes = usual.values().sum::<u64>().max(1);
@@ -48,6 +46,22 @@ pub(crate) fn tuned(settings: &Settings, sample: &RecordBatch, rows: u64) -> Res
         }
     }
     Ok(builder.build())
+}
+
+/// The columns that may have the fast level: as many as keep the whole no larger than at the usual one, those first that
+/// lose least.
+fn cheaper(usual: &HashMap<ColumnPath, u64>, fast: &HashMap<ColumnPath, u64>) -> Vec<ColumnPath> {
+    let mut saved = 0_i128;
+    let mut columns: Vec<(i128, &ColumnPath)> = fast
+        .iter()
+        .map(|(path, fast)| (i128::from(*fast) - usual.get(path).map_or(0, |it| i128::from(*it)), path))
+        .collect();
+    columns.sort_by_key(|(loss, path)| (*loss, path.string()));
+    let within = columns.into_iter().take_while(|(loss, _)| {
+        saved -= loss;
+        saved >= 0
+    });
+    within.map(|(_, path)| path.clone()).collect()
 }
 
 /// Compressed bytes of every column of `sample`, without dictionaries.
@@ -104,6 +118,20 @@ mod tests {
 
     fn numbers(values: impl Iterator<Item = i64>) -> ArrayRef {
         Arc::new(Int64Array::from_iter_values(values))
+    }
+
+    #[test]
+    fn the_fast_level_never_makes_the_whole_larger() {
+        let bytes = |of: &[(&str, u64)]| of.iter().map(|(name, bytes)| (ColumnPath::from(*name), *bytes)).collect();
+        let names =
+            |usual, fast| cheaper(&bytes(usual), &bytes(fast)).iter().map(ColumnPath::string).collect::<Vec<_>>();
+        let usual = [("a", 100), ("b", 100), ("c", 100)];
+        assert_eq!(
+            names(&usual, &[("a", 90), ("b", 108), ("c", 103)]),
+            ["a", "c"],
+            "90 + 100 + 103 fits 300, + 8 does not"
+        );
+        assert_eq!(names(&usual, &[("a", 101), ("b", 101), ("c", 101)]), [""; 0]);
     }
 
     #[test]
