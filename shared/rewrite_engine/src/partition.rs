@@ -161,7 +161,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use std::sync::Arc;
 
-    use arrow_array::{Date32Array, Int64Array, StringArray};
+    use arrow_array::{Date32Array, Int64Array, StringViewArray};
     use serde_json::json;
 
     use super::*;
@@ -189,7 +189,7 @@ mod tests {
 
     fn batch() -> RecordBatch {
         let ids = Arc::new(Int64Array::from(vec![Some(1), Some(2), None, Some(4)]));
-        let names = Arc::new(StringArray::from(vec![Some("b"), Some("a"), Some("b"), None]));
+        let names = Arc::new(StringViewArray::from(vec![Some("b"), Some("a"), Some("b"), None]));
         let days = Arc::new(Date32Array::from(vec![-1, -1, 0, 31]));
         RecordBatch::try_new(arrow_schema(&schema(), false).unwrap(), vec![ids, names, days]).unwrap()
     }

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow_array::{StringArray, cast::AsArray, types::Int64Type};
+use arrow_array::{StringViewArray, cast::AsArray, types::Int64Type};
 use bytes::Bytes;
 use futures::executor::block_on;
 use model::FileFormat;
@@ -119,7 +119,7 @@ fn positions(table: &LoadedTable, delete: &LiveDeleteFile, paths: &HashSet<Arc<s
         let (first, second) = (batch.column(0), batch.column(1));
         let (paths_column, positions) = if path_at < pos_at { (first, second) } else { (second, first) };
         let (Some(names), Some(positions)) =
-            (paths_column.as_string_opt::<i32>(), positions.as_primitive_opt::<Int64Type>())
+            (paths_column.as_string_view_opt(), positions.as_primitive_opt::<Int64Type>())
         else {
             return Err(corrupt(&delete.path, "has columns file_path and pos of other types"));
         };
@@ -137,7 +137,7 @@ fn positions(table: &LoadedTable, delete: &LiveDeleteFile, paths: &HashSet<Arc<s
 }
 
 /// Runs of equal paths: the spec has position deletes sorted by path.
-fn runs(paths: &StringArray) -> Vec<(Option<&str>, std::ops::Range<usize>)> {
+fn runs(paths: &StringViewArray) -> Vec<(Option<&str>, std::ops::Range<usize>)> {
     let mut runs: Vec<(Option<&str>, std::ops::Range<usize>)> = Vec::new();
     for (at, path) in paths.iter().enumerate() {
         match runs.last_mut() {

@@ -56,7 +56,7 @@ const BATCH_BYTES: u64 = 8 * 1024 * 1024;
 /// tables `_row_id` (2147483540) and `_last_updated_sequence_number` (2147483539) as the last two columns.
 ///
 /// int → Int32, long → Int64, float, double, boolean, decimal(p,s) → Decimal128, date → Date32, time → Time64(µs),
-/// timestamp[tz] → Timestamp(µs, None | "+00:00"), timestamp[tz]_ns → Timestamp(ns, …), string → Utf8, binary → LargeBinary,
+/// timestamp[tz] → Timestamp(µs, None | "+00:00"), timestamp[tz]_ns → Timestamp(ns, …), string → Utf8View (Utf8 inside other types), binary → LargeBinary,
 /// uuid → FixedSizeBinary(16), fixed(L) → FixedSizeBinary(L), struct, list, map. Nullability as the schema says.
 ///
 /// # Errors
@@ -65,7 +65,7 @@ pub fn arrow_schema(schema: &Schema, with_lineage: bool) -> Result<SchemaRef> {
     let converted = iceberg::arrow::schema_to_arrow_schema(schema);
     let converted = converted
         .map_err(|error| Error::Unsupported { path: "the table's schema".to_owned(), reason: error.to_string() })?;
-    let mut fields: Vec<Arc<Field>> = converted.fields().iter().cloned().collect();
+    let mut fields: Vec<Arc<Field>> = converted.fields().iter().map(|it| Arc::new(resolve::as_view(it))).collect();
     if with_lineage {
         for (name, id) in [("_row_id", ROW_ID), ("_last_updated_sequence_number", LAST_UPDATED_SEQUENCE_NUMBER)] {
             fields.push(Arc::new(with_id(name, DataType::Int64, id)));
@@ -121,10 +121,10 @@ impl ParquetFile {
             other => other.map(Ok),
         };
         let unsupported = |reason: String| Error::Unsupported { path: path.to_owned(), reason };
-        let mut metadata = decoded(path, || load(options.clone()))?.map_err(unsupported)?;
-        if let Some(schema) = resolve::without_int96(metadata.parquet_schema(), metadata.schema()) {
-            metadata = decoded(path, || load(options.with_schema(schema)))?.map_err(unsupported)?;
-        }
+        let metadata = decoded(path, || load(options.clone()))?.map_err(unsupported)?;
+        let options = options.with_schema(resolve::to_read(metadata.parquet_schema(), metadata.schema()));
+        let metadata = Arc::clone(metadata.metadata());
+        let metadata = decoded(path, || ArrowReaderMetadata::try_new(metadata, options))?;
         let schema = resolve::with_ids(metadata.schema(), &table.metadata).map_err(unsupported)?;
         Ok(Self { path: path.to_owned(), source, metadata, schema })
     }

@@ -14,7 +14,7 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{
     DataType::{
         self, Binary, Date32, Decimal128, Float16, Float32, Float64, Int8, Int16, Int32, Int64, LargeBinary, Time32,
-        Time64, Timestamp, UInt8, UInt16, UInt32, Utf8,
+        Time64, Timestamp, UInt8, UInt16, UInt32, Utf8, Utf8View,
     },
     TimeUnit::{Microsecond, Nanosecond},
 };
@@ -49,8 +49,8 @@ fn is_lossless(have: &DataType, want: &DataType) -> bool {
         | (Float32, Float64)
         | (Date32 | Timestamp(_, _), Timestamp(_, _))
         | (Time32(_), Time64(Microsecond))
-        | (Utf8 | Binary, LargeBinary)
-        | (Binary | LargeBinary, Utf8) => true,
+        | (Utf8 | Utf8View | Binary, LargeBinary)
+        | (Utf8 | Utf8View | Binary | LargeBinary, Utf8 | Utf8View) => true,
         (Decimal128(precision, scale), Decimal128(wider, same)) => scale == same && wider >= precision,
         _ => false,
     }

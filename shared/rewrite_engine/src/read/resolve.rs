@@ -301,15 +301,21 @@ fn mapped_field(field: &Field, mapped: Option<&MappedField>) -> Field {
     give_id(field, mapped.and_then(MappedField::field_id), data_type)
 }
 
-/// The schema to ask for instead, when the file has INT96 timestamps: in microseconds they cannot overflow.
-pub(crate) fn without_int96(parquet: &SchemaDescriptor, arrow: &SchemaRef) -> Option<SchemaRef> {
+/// The schema to ask a file's reader for: INT96 timestamps in microseconds, which cannot overflow, and top-level strings as
+/// views, which are filtered and written without copying their bytes.
+pub(crate) fn to_read(parquet: &SchemaDescriptor, arrow: &SchemaRef) -> SchemaRef {
     let is_int96 = |leaf: usize| parquet.columns().get(leaf).is_some_and(|it| it.physical_type() == Physical::INT96);
-    if !(0..parquet.num_columns()).any(is_int96) {
-        return None;
-    }
     let mut leaf = 0;
     let fields: Vec<Field> = arrow.fields().iter().map(|field| in_micros(field, &mut leaf, &is_int96)).collect();
-    Some(Arc::new(ArrowSchema::new(fields)))
+    Arc::new(ArrowSchema::new(fields.into_iter().map(|field| as_view(&field)).collect::<Vec<_>>()))
+}
+
+/// A top-level string as a view.
+pub(crate) fn as_view(field: &Field) -> Field {
+    match field.data_type() {
+        DataType::Utf8 => field.clone().with_data_type(DataType::Utf8View),
+        _ => field.clone(),
+    }
 }
 
 fn in_micros(field: &Field, leaf: &mut usize, is_int96: &impl Fn(usize) -> bool) -> Field {

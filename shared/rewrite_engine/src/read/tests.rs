@@ -94,7 +94,7 @@ fn a4_a_key_of_two_columns_needs_both_to_match() {
     input.deletes.equalities.push(equality_deletes(&table, "memory:/d", &[1, 2], &keys, 2));
     let left = rows(&table, &[input], Limits::default()).unwrap();
     assert_eq!(longs(&left[0], "id"), [1, 2].map(Some));
-    assert_eq!(left[0].column(1).as_string::<i32>().iter().collect::<Vec<_>>(), [Some("a"), None]);
+    assert_eq!(left[0].column(1).as_string_view().iter().collect::<Vec<_>>(), [Some("a"), None]);
 }
 
 #[test]
@@ -308,7 +308,8 @@ fn a_file_read_in_windows_is_the_file_read_whole() {
         let file = ParquetFile::new(&table, "memory:/f", source).unwrap();
         let read: Vec<RecordBatch> = file.batches(&[0, 1]).unwrap().map(|it| it.unwrap()).collect();
         let read = arrow_select::concat::concat_batches(&read[0].schema(), &read).unwrap();
-        assert_eq!(read.columns(), rows.columns());
+        assert_eq!(read.column(0), rows.column(0));
+        assert!(read.column(1).as_string_view().iter().eq(rows.column(1).as_string::<i32>().iter()));
     }
 }
 
