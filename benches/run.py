@@ -6,12 +6,12 @@
 Needs `cargo build --release -p cli` and installs the peers from requirements.txt into a virtual environment under --dir.
 A figure is the run with the least CPU time of --repeat; every run starts from the untouched table. Rows are counted after each."""
 import argparse
+import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = ("firn", "iceberg-compaction", "pyiceberg", "duckdb")
@@ -33,13 +33,8 @@ def ensure_venv(folder):
 
 def measured(command):
     """Runs a command; returns (cpu seconds, wall seconds, peak bytes, its failure or None)."""
-    started = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    message = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    failure = None if process.returncode == 0 else message.decode(errors="replace").strip().splitlines()[-1:]
-    return usage.ru_utime + usage.ru_stime, time.monotonic() - started, usage.ru_maxrss * 1024, failure
+    done = subprocess.run([sys.executable, HERE / "measure.py", *command], stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
 
 
 def files_of(location):

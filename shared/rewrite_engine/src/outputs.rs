@@ -3,6 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use arrow_array::RecordBatch;
+use arrow_select::concat::concat_batches;
 use iceberg::spec::{PartitionSpecRef, Struct};
 use ports::LoadedTable;
 use table_io::WrittenFile;
@@ -21,6 +22,8 @@ const OPEN_FILES_MAX: usize = 64;
 const BUFFER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Rows between two looks at a file's size, at most.
 const ROWS_PER_LOOK_MAX: usize = 8_192;
+/// Rows that are gathered from small files before they are written: encoding a few at a time costs more than the rows.
+const ROWS_GATHERED: usize = 8_192;
 
 /// The files of one rewrite.
 pub(crate) struct Outputs<'a> {
@@ -30,6 +33,7 @@ pub(crate) struct Outputs<'a> {
     spec: PartitionSpecRef,
     /// Made by the first rows that change their spec.
     splitter: Option<Splitter>,
+    gathered: Gathered,
     open: HashMap<Struct, DataFileWriter>,
     begun: u64,
     closed: Vec<WrittenFile>,
@@ -53,27 +57,39 @@ impl<'a> Outputs<'a> {
         let spec = metadata.partition_spec_by_id(job.output_spec_id).cloned();
         let spec =
             spec.ok_or_else(|| unsupported(format!("the table has no partition spec {}", job.output_spec_id)))?;
-        let (splitter, open, begun, closed) = (None, HashMap::new(), 0, Vec::new());
+        let (splitter, gathered, open, begun, closed) = (None, Gathered::default(), HashMap::new(), 0, Vec::new());
         let (records, rows_per_look) = (records(job), rows_per_look(job));
-        Ok(Self { table, job, layout, spec, splitter, open, begun, closed, records, rows_per_look })
+        Ok(Self { table, job, layout, spec, splitter, gathered, open, begun, closed, records, rows_per_look })
     }
 
     /// Writes rows of `input` to the files of their partitions.
-    pub(crate) fn write(&mut self, batch: &RecordBatch, input: &RewriteInput) -> Result<()> {
-        let tuned = self.layout.tune(batch, self.records);
-        tuned.map_err(|error| write_error(&self.layout.settings.data_location, error))?;
-        if input.file.partition.spec_id == self.job.output_spec_id {
-            let tuple = widened(&input.file.tuple, &self.spec, &self.layout.schema);
-            return self.write_to(&tuple, batch);
+    pub(crate) fn write(&mut self, batch: RecordBatch, input: &RewriteInput) -> Result<()> {
+        if !self.gathered.is_like(input) {
+            self.write_gathered()?;
+            self.gathered.input = Some(input.clone());
         }
+        self.gathered.rows += batch.num_rows();
+        self.gathered.batches.push(batch);
+        if self.gathered.rows >= ROWS_GATHERED { self.write_gathered() } else { Ok(()) }
+    }
+
+    fn write_gathered(&mut self) -> Result<()> {
+        let Gathered { input: Some(input), batches, .. } = std::mem::take(&mut self.gathered) else { return Ok(()) };
         let wrong = |reason: String| Error::Corrupt {
             path: input.file.path.to_string(),
             reason: format!("its rows have no place in partition spec {}: {reason}", self.job.output_spec_id),
         };
+        let batch = concat_batches(&self.layout.arrow, &batches).map_err(|error| wrong(error.to_string()))?;
+        let tuned = self.layout.tune(&batch, self.records);
+        tuned.map_err(|error| write_error(&self.layout.settings.data_location, error))?;
+        if input.file.partition.spec_id == self.job.output_spec_id {
+            let tuple = widened(&input.file.tuple, &self.spec, &self.layout.schema);
+            return self.write_to(&tuple, &batch);
+        }
         if self.splitter.is_none() {
             self.splitter = Some(Splitter::new(&self.spec, &self.layout.schema).map_err(wrong)?);
         }
-        let parts = self.splitter.as_ref().map_or(Ok(Vec::new()), |it| it.split(batch)).map_err(wrong)?;
+        let parts = self.splitter.as_ref().map_or(Ok(Vec::new()), |it| it.split(&batch)).map_err(wrong)?;
         parts.iter().try_for_each(|(tuple, part)| self.write_to(tuple, part))
     }
 
@@ -145,6 +161,7 @@ impl<'a> Outputs<'a> {
 
     /// Closes what is open; every file in the order of its name.
     pub(crate) fn finish(&mut self) -> Result<Vec<WrittenFile>> {
+        self.write_gathered()?;
         let tuples: Vec<Struct> = self.open.keys().cloned().collect();
         for tuple in tuples {
             self.close(&tuple)?;
@@ -182,6 +199,21 @@ impl<'a> Outputs<'a> {
         } else {
             format!("{data}/{relative}")
         })
+    }
+}
+
+/// Rows of inputs of one partition that wait to be written together.
+#[derive(Default)]
+struct Gathered {
+    /// The first of those inputs.
+    input: Option<RewriteInput>,
+    batches: Vec<RecordBatch>,
+    rows: usize,
+}
+
+impl Gathered {
+    fn is_like(&self, input: &RewriteInput) -> bool {
+        self.input.as_ref().is_some_and(|it| it.file.partition == input.file.partition)
     }
 }
 

@@ -102,7 +102,7 @@ fn fill(
         let mut rows = FileRows::open(table, Arc::clone(&outputs.layout.arrow), input, &deletes, control)?;
         for batch in rows.by_ref() {
             control.check()?;
-            outputs.write(&batch?, input)?;
+            outputs.write(batch?, input)?;
         }
         output.records_read += input.file.records;
         output.records_deleted += rows.deleted();
