@@ -8,3 +8,7 @@ test:
 lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# The tests against other engines, Iceberg Java among them.
+interop:
+    FIRN_INTEROP_SPARK=1 cargo test -p tests --test interop

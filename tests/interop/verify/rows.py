@@ -32,6 +32,8 @@ def norm(v):
 
 def column(array):
     """Python values of a column; nanosecond timestamps as text, since Python has none."""
+    if isinstance(array, list):
+        return array
     t = array.type
     if isinstance(t, pa.BaseExtensionType):
         storage = pa.chunked_array([c.storage for c in array.chunks], t.storage_type)
