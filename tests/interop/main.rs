@@ -12,6 +12,7 @@
 
 mod bad_input;
 mod compaction;
+mod differential;
 mod firn;
 mod readers;
 mod set;

@@ -25,9 +25,14 @@ fn home() -> &'static PathBuf {
     })
 }
 
+/// The interpreter that has the other engines.
+pub(crate) fn python() -> PathBuf {
+    home().join("venv/bin/python")
+}
+
 /// Runs the verifier over `set` and returns what it printed, as an error when a table has a problem.
 pub(crate) fn verify(set: &Set, arguments: &[&str]) -> Result<String, String> {
-    let mut command = Command::new(home().join("venv/bin/python"));
+    let mut command = Command::new(python());
     command.arg(folder().join("verify").join("verify.py")).arg(&set.root);
     command.args(["--engines", "pyiceberg,duckdb"]).args(arguments).env("PYTHONDONTWRITEBYTECODE", "1");
     if with_spark() {

@@ -75,7 +75,7 @@ class File:
     """Rows of a Parquet file as dicts by the file's own names, with the tree of its field ids."""
 
     def __init__(self, table, path):
-        parquet = pq.ParquetFile(local(path), coerce_int96_timestamp_unit="us")
+        parquet = pq.ParquetFile(local(path), coerce_int96_timestamp_unit="us", arrow_extensions_enabled=False)
         data = parquet.read()
         self.root = Root(data.schema, field_ids(table, data.schema))
         self.rows = data.to_pylist(maps_as_pydicts=None)
@@ -100,6 +100,8 @@ def primitive(value, type_name):
         return float(value)
     if type_name.startswith("timestamp") and isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         return datetime.datetime(value.year, value.month, value.day)
+    if isinstance(value, datetime.datetime):  # INT96 and promoted dates carry no zone: the type of the field decides
+        return value.replace(tzinfo=datetime.timezone.utc if type_name.startswith("timestamptz") else None)
     return value
 
 
