@@ -1,5 +1,7 @@
 //! What went wrong, for people and for scripts: text on standard error and an exit code.
 
+use std::io::Write;
+
 /// The command line or the configuration is wrong.
 pub(crate) const USAGE: u8 = 2;
 /// A gate or a safety rule said no.
@@ -31,10 +33,14 @@ impl Failure {
         Self { code: 1, message: format!("this is a bug in firn, please report it: {}", chain(error)) }
     }
 
-    #[allow(clippy::print_stderr, reason = "the command line speaks to people here")]
     pub(crate) fn report(&self) {
-        eprintln!("firn: {}", self.message);
+        complain(&self.message);
     }
+}
+
+/// Prints `message` on standard error; when nobody listens there, the exit code still tells.
+pub(crate) fn complain(message: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "firn: {message}");
 }
 
 /// An error with its causes.

@@ -8,6 +8,7 @@ mod render;
 mod resources;
 mod session;
 mod show;
+mod verdict;
 mod verify;
 
 use clap::Parser;

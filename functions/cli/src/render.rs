@@ -1,14 +1,19 @@
 //! Output: JSON for scripts; a table and one sentence of verdict for people.
-#![allow(clippy::print_stdout, reason = "standard output is what a command line is for")]
 
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal, Write};
+
+use chrono::{DateTime, SecondsFormat};
 
 use comfy_table::Table;
 use indicatif::{ProgressBar, ProgressStyle};
 use model::{Evidence, Outcome, Plan, TableHealth};
 use serde::Serialize;
 
-use crate::{failure::Failure, session::Session};
+use crate::{
+    failure::{Failure, OUTSIDE},
+    session::Session,
+    verdict::verdict,
+};
 
 /// A progress bar over input bytes: on a terminal only.
 pub(crate) fn progress(session: &Session, bytes: u64) -> ProgressBar {
@@ -23,24 +28,33 @@ pub(crate) fn progress(session: &Session, bytes: u64) -> ProgressBar {
     bar
 }
 
-pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
-    println!("{}", serde_json::to_string_pretty(value).map_err(|error| Failure::outside(&error))?);
-    Ok(())
+/// Prints `text` and a newline on standard output. A reader that has left (`| head`) has seen enough, and the command's own
+/// exit code stands.
+pub(crate) fn line(text: impl std::fmt::Display) -> Result<(), Failure> {
+    match writeln!(std::io::stdout().lock(), "{text}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure {
+            code: OUTSIDE,
+            message: format!("cannot write to standard output: {error}; make room where it goes, and ask again"),
+        }),
+        _ => Ok(()),
+    }
 }
 
-fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
+pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
+    line(serde_json::to_string_pretty(value).map_err(|error| Failure::bug(&error))?)
+}
+
+fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Result<(), Failure> {
     let mut table = Table::new();
     table.set_header(header.to_vec());
     for row in rows {
         table.add_row(row);
     }
-    println!("{table}");
+    line(table)
 }
 
-fn say(lines: &[String]) {
-    for line in lines {
-        println!("  {line}");
-    }
+fn say(reasons: &[String]) -> Result<(), Failure> {
+    reasons.iter().try_for_each(|reason| line(format_args!("  {reason}")))
 }
 
 pub(crate) fn evidence(session: &Session, evidence: &Evidence) -> Result<(), Failure> {
@@ -65,26 +79,9 @@ pub(crate) fn evidence(session: &Session, evidence: &Evidence) -> Result<(), Fai
             row("CPU / wall", format!("{} ms / {} ms", evidence.cpu_ms, evidence.duration_ms)),
             row("peak memory", format!("{} MB", evidence.peak_memory_bytes / 1_000_000)),
         ],
-    );
-    say(&evidence.reasons);
-    println!("{}", verdict(evidence));
-    Ok(())
-}
-
-fn verdict(evidence: &Evidence) -> String {
-    let ids: Vec<String> = evidence.snapshot_ids.iter().map(ToString::to_string).collect();
-    match evidence.outcome {
-        Outcome::Committed => format!("Committed as snapshot {}.", ids.join(", ")),
-        Outcome::NothingToDo => "Nothing to do.".to_owned(),
-        Outcome::Refused => "Refused; the table is unchanged.".to_owned(),
-        Outcome::Conflicted => {
-            "Another writer changed what the plan rests on; the table has none of it. Plan again.".to_owned()
-        }
-        Outcome::Failed => "Failed; the table is unchanged.".to_owned(),
-        Outcome::Unknown => {
-            "The catalog's answer was lost; every file is kept. Look at the table's history.".to_owned()
-        }
-    }
+    )?;
+    say(&evidence.reasons)?;
+    line(verdict(evidence))
 }
 
 pub(crate) fn plan(session: &Session, plan: &Plan) -> Result<(), Failure> {
@@ -96,14 +93,10 @@ pub(crate) fn plan(session: &Session, plan: &Plan) -> Result<(), Failure> {
         let (files, deletes) = (group.data_files.len(), group.delete_files);
         vec![tuple(group), files.to_string(), deletes.to_string(), group.input_bytes.to_string(), group.reason.clone()]
     };
-    table(&["partition", "data files", "delete files", "bytes", "why"], plan.groups.iter().map(row));
-    say(&plan.reasons);
-    println!(
-        "{} groups; {} files left alone (--json lists each with its reason).",
-        plan.groups.len(),
-        plan.skipped.len()
-    );
-    Ok(())
+    table(&["partition", "data files", "delete files", "bytes", "why"], plan.groups.iter().map(row))?;
+    say(&plan.reasons)?;
+    let (groups, left) = (plan.groups.len(), plan.skipped.len());
+    line(format_args!("{groups} groups; {left} files left alone (--json lists each with its reason)."))
 }
 
 pub(crate) fn health(session: &Session, tables: &[TableHealth]) -> Result<(), Failure> {
@@ -126,28 +119,40 @@ pub(crate) fn health(session: &Session, tables: &[TableHealth]) -> Result<(), Fa
     table(
         &["table", "data files", "small", "avg MB", "delete files", "delete ratio", "groups", "decision"],
         tables.iter().map(row),
-    );
+    )?;
     let work = tables.iter().filter(|it| it.eligible_groups > 0).count();
-    println!("{work} of {} tables have work that pays.", tables.len());
-    Ok(())
+    line(format_args!("{work} of {} tables have work that pays.", tables.len()))
+}
+
+/// A job as scripts see it: its evidence and when it ended.
+#[derive(Serialize)]
+struct Job<'a> {
+    finished_at_ms: i64,
+    #[serde(flatten)]
+    evidence: &'a Evidence,
 }
 
 pub(crate) fn jobs(session: &Session, records: &[(i64, Evidence)]) -> Result<(), Failure> {
     if session.json {
-        let all: Vec<&Evidence> = records.iter().map(|(_, evidence)| evidence).collect();
-        return json(&all);
+        let job = |(at, evidence)| Job { finished_at_ms: at, evidence };
+        return json(&records.iter().map(|(at, evidence)| job((*at, evidence))).collect::<Vec<_>>());
     }
     let row = |(at, it): &(i64, Evidence)| {
-        let outcome = format!("{:?}", it.outcome).to_lowercase();
-        vec![
-            at.to_string(),
-            it.table.to_string(),
-            outcome,
-            it.data_files.removed.to_string(),
-            it.data_files.added.to_string(),
-        ]
+        let outcome = name_of(it.outcome);
+        let (removed, added) = (it.data_files.removed.to_string(), it.data_files.added.to_string());
+        vec![utc(*at), it.table.to_string(), outcome, removed, added]
     };
-    table(&["finished (ms)", "table", "outcome", "removed", "added"], records.iter().map(row));
-    println!("{} jobs.", records.len());
-    Ok(())
+    table(&["finished (UTC)", "table", "outcome", "files removed", "added"], records.iter().map(row))?;
+    line(format_args!("{} jobs.", records.len()))
+}
+
+/// RFC 3339 to the second; a time beyond the calendar as the milliseconds it is.
+fn utc(at_ms: i64) -> String {
+    let time = DateTime::from_timestamp_millis(at_ms);
+    time.map_or_else(|| format!("{at_ms} ms"), |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))
+}
+
+/// The name that JSON has for `outcome`.
+fn name_of(outcome: Outcome) -> String {
+    serde_json::to_value(outcome).ok().and_then(|it| it.as_str().map(str::to_owned)).unwrap_or_default()
 }

@@ -48,7 +48,7 @@ impl Session {
 
     /// A table to read: by name from the catalog, or by the location of its metadata.
     pub(crate) async fn table(&self, table: &str) -> Result<LoadedTable, Failure> {
-        if table.ends_with(".metadata.json") {
+        if is_location(table) {
             return Ok(open_metadata(table, file_io()).await?);
         }
         Ok(self.catalog()?.load_table(&name(table)?).await?)
@@ -60,7 +60,18 @@ impl Session {
     }
 }
 
+fn is_location(table: &str) -> bool {
+    table.ends_with(".metadata.json")
+}
+
+/// A table of the catalog, by name alone.
 pub(crate) fn name(table: &str) -> Result<TableName, Failure> {
+    if is_location(table) {
+        return Err(Failure::usage(format!(
+            "{table} is the location of a metadata file, which only reading commands take: name the table as \
+             namespace.table and its catalog with --catalog"
+        )));
+    }
     table.parse().map_err(|error: model::TableNameError| Failure::usage(error.to_string()))
 }
 

@@ -1,5 +1,4 @@
 //! `firn verify`: whether two snapshots hold the same rows.
-#![allow(clippy::print_stdout, reason = "standard output is what a command line is for")]
 
 use std::collections::BTreeSet;
 
@@ -28,9 +27,11 @@ pub(crate) async fn verify(session: &Session, table: &str, from: i64, to: i64) -
         let digest = format!("{sum:032x}");
         render::json(&json!({"equal": equal, "rows": rows, "digest": digest, "differences": differences}))?;
     } else {
-        differences.iter().for_each(|it| println!("  {it}"));
+        differences.iter().try_for_each(|it| render::line(format_args!("  {it}")))?;
         let verdict = if equal { "the same rows" } else { "different rows" };
-        println!("Snapshots {from} and {to} hold {verdict} ({rows} in the second, digest {sum:032x}).");
+        render::line(format_args!(
+            "Snapshots {from} and {to} hold {verdict} ({rows} in the second, digest {sum:032x})."
+        ))?;
     }
     Ok(if equal { 0 } else { UNFINISHED })
 }

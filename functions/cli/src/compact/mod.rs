@@ -20,9 +20,10 @@ use rewrite_engine::Control;
 use crate::{
     args::Compact,
     evidence::Record,
-    failure::{Failure, USAGE},
+    failure::{Failure, USAGE, complain},
     render,
     session::{Session, name},
+    verdict::complaints,
 };
 use run::Run;
 
@@ -61,13 +62,13 @@ pub(crate) async fn compact(session: &Session, args: &Compact) -> Result<u8, Fai
     let mut record = Record::new(name.clone(), Instant::now());
     match plan_and_run(session, &*catalog, args, &name, &mut record).await {
         Err(failure) if failure.code == USAGE => return Err(failure),
-        Err(failure) => {
-            failure.report();
-            record.fail(&failure);
-        }
+        Err(failure) => record.fail(&failure),
         Ok(()) => {}
     }
     let (evidence, code) = record.finish();
+    if code != 0 {
+        complaints(&evidence).iter().for_each(|line| complain(line));
+    }
     if let Err(error) = session.job_log().append(local_io::SystemClock.now_ms(), &evidence).await {
         // The table is as the evidence says, whether or not the log has it.
         Failure::outside(&error).report();
