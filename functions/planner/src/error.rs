@@ -1,7 +1,7 @@
 //! Why there is no plan.
 
-use model::PlanId;
-use planning::{OptionError, PlanError};
+use model::{OptionError, PlanId};
+use planning::PlanError;
 use verification::Finding;
 
 /// Planning failed; nothing has changed.

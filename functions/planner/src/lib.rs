@@ -11,8 +11,8 @@ use std::{
     sync::Arc,
 };
 
-use model::{CompactionOptions, Inventory, Plan, SnapshotId, TableHealth};
-use planning::{health, parse_options, plan};
+use model::{CompactionOptions, Inventory, Plan, SnapshotId, TableHealth, parse_options};
+use planning::{health, plan};
 use ports::LoadedTable;
 use table_io::{DeleteIndex, Filter, LiveFiles, inventory, scan};
 

@@ -7,7 +7,9 @@ mod evidence;
 mod files;
 mod health;
 mod ids;
+mod near_names;
 mod options;
+mod parse_options;
 mod plan;
 
 pub use evidence::{
@@ -16,7 +18,9 @@ pub use evidence::{
 pub use files::{DataFile, DeleteKind, DeletesOnFile, FileFormat, Inventory, Partition};
 pub use health::{Decision, PartitionHealth, TableHealth};
 pub use ids::{GroupId, PlanId, SnapshotId, TableName, TableNameError};
+pub use near_names::near_names;
 pub use options::{
     CompactionOptions, JobOrder, MANIFEST_TARGET_SIZE_BYTES_DEFAULT, Strategy, TARGET_FILE_SIZE_BYTES_DEFAULT,
 };
+pub use parse_options::{OPTION_NAMES, OptionError, TARGET_FILE_SIZE_PROPERTY, parse_options};
 pub use plan::{Group, PLANNER_VERSION, Plan, Skipped};

@@ -5,13 +5,11 @@
 
 mod health;
 mod ids;
-mod options;
 mod plan;
 mod sizes;
 
 pub use health::health;
 pub use ids::plan_id;
-pub use options::{OptionError, parse_options};
 pub use plan::{PlanError, plan};
 pub use sizes::expected_output_files;
 

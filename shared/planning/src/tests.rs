@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use model::{CompactionOptions, DataFile, DeletesOnFile, FileFormat, Inventory, Partition, SnapshotId};
+use model::{CompactionOptions, DataFile, DeletesOnFile, FileFormat, Inventory, Partition, SnapshotId, parse_options};
 use proptest::prelude::*;
 
-use crate::{expected_output_files, health, parse_options, plan, plan_id};
+use crate::{expected_output_files, health, plan, plan_id};
 
 const MB: u64 = 1024 * 1024;
 const GB: u64 = 1024 * MB;

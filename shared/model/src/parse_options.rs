@@ -2,14 +2,15 @@
 
 use std::{collections::BTreeMap, str::FromStr};
 
-use model::{CompactionOptions, JobOrder, Strategy, TARGET_FILE_SIZE_BYTES_DEFAULT};
+use crate::{CompactionOptions, JobOrder, Strategy, TARGET_FILE_SIZE_BYTES_DEFAULT, near_names};
 
 /// The table property that gives the default of `target-file-size-bytes`.
-const TARGET_PROPERTY: &str = "write.target-file-size-bytes";
+pub const TARGET_FILE_SIZE_PROPERTY: &str = "write.target-file-size-bytes";
 /// 100 GiB, Spark's default of `max-file-group-size-bytes`.
 const MAX_FILE_GROUP_SIZE_BYTES_DEFAULT: u64 = 100 * 1024 * 1024 * 1024;
 
-const NAMES: &[&str] = &[
+/// Every option that Firn knows.
+pub const OPTION_NAMES: &[&str] = &[
     "delete-file-threshold",
     "delete-ratio-threshold",
     "max-concurrent-file-group-rewrites",
@@ -55,19 +56,19 @@ pub fn parse_options(
 ) -> Result<CompactionOptions, Vec<OptionError>> {
     let mut given = Given { values: BTreeMap::new(), errors: Vec::new() };
     for (name, value) in pairs {
-        if NAMES.contains(&name.as_str()) {
+        if OPTION_NAMES.contains(&name.as_str()) {
             given.values.insert(name, value);
         } else {
             given.error(name, unknown(name));
         }
     }
-    let property = properties.get(TARGET_PROPERTY).map(String::as_str);
+    let property = properties.get(TARGET_FILE_SIZE_PROPERTY).map(String::as_str);
     let target_default = match property.map(u64::from_str) {
         None => TARGET_FILE_SIZE_BYTES_DEFAULT,
         Some(Ok(bytes)) if bytes > 0 => bytes,
         Some(_) => {
             given.error(
-                TARGET_PROPERTY,
+                TARGET_FILE_SIZE_PROPERTY,
                 format!("table property {:?} is no positive number of bytes", property.unwrap_or("")),
             );
             TARGET_FILE_SIZE_BYTES_DEFAULT
@@ -76,6 +77,13 @@ pub fn parse_options(
     let options = given.options(target_default);
     given.check(&options);
     if given.errors.is_empty() { Ok(options) } else { Err(given.errors) }
+}
+
+impl Default for CompactionOptions {
+    /// What a run does when nothing is set.
+    fn default() -> Self {
+        Given { values: BTreeMap::new(), errors: Vec::new() }.options(TARGET_FILE_SIZE_BYTES_DEFAULT)
+    }
 }
 
 struct Given<'a> {
@@ -203,31 +211,10 @@ fn unknown(name: &str) -> String {
     if SORT_ONLY.contains(&name) {
         return "belongs to the sort strategies; binpack has no shuffle to tune".to_owned();
     }
-    let mut near: Vec<(usize, &str)> = NAMES.iter().map(|known| (distance(name, known), *known)).collect();
-    near.sort_unstable();
-    let near: Vec<&str> =
-        near.iter().filter(|(far, known)| *far <= 4 || known.contains(name)).map(|it| it.1).take(3).collect();
+    let near = near_names(name, OPTION_NAMES);
     if near.is_empty() {
-        format!("unknown option; known are {}", NAMES.join(", "))
+        format!("unknown option; known are {}", OPTION_NAMES.join(", "))
     } else {
         format!("unknown option; near are {}", near.join(", "))
     }
-}
-
-/// The Levenshtein distance in bytes.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, left) in a.bytes().enumerate() {
-        let mut diagonal = i;
-        let mut previous = i + 1;
-        for (cell, right) in row.iter_mut().skip(1).zip(b.bytes()) {
-            let next = (previous + 1).min(*cell + 1).min(diagonal + usize::from(left != right));
-            diagonal = std::mem::replace(cell, next);
-            previous = next;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
