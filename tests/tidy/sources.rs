@@ -14,6 +14,7 @@ const IMPURE: &[&str] = &[
     "std::env",
     "SystemTime",
     "Instant",
+    "::now(",
     "async fn",
     "tracing::",
     "println!",

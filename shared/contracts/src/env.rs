@@ -9,3 +9,15 @@ pub fn state_home() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
 }
+
+/// The configuration file: `FIRN_CONFIG`. Empty counts as unset.
+#[must_use]
+pub fn config_file() -> Option<PathBuf> {
+    std::env::var_os("FIRN_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// What a `${NAME}` in the configuration stands for; `None` when it is unset or no text.
+#[must_use]
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
