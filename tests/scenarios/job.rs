@@ -18,9 +18,20 @@ pub(crate) enum Outcome {
     Failed(String),
 }
 
+impl Outcome {
+    /// The reason of a conflict.
+    pub(crate) fn conflict(&self) -> &str {
+        match self {
+            Self::Conflicted(reason) => reason,
+            other => panic!("no conflict: {other:?}"),
+        }
+    }
+}
+
 /// A job that ended, with the plan if there was one.
 pub(crate) struct Ran {
     pub(crate) plan: Option<Plan>,
+    pub(crate) attempt_id: String,
     pub(crate) outcome: Outcome,
     /// Attempts at the commit after the first.
     pub(crate) retries: u64,
@@ -37,12 +48,13 @@ impl Ran {
     }
 }
 
-/// The moment of every commit in these tests.
-struct Noon;
+/// The time of this machine.
+struct Now;
 
-impl Clock for Noon {
+impl Clock for Now {
     fn now_ms(&self) -> i64 {
-        1_700_000_100_000
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        i64::try_from(since.as_millis()).unwrap()
     }
 }
 
@@ -65,7 +77,8 @@ pub(crate) fn run(
     rewritten: impl FnOnce(),
 ) -> Ran {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let mut ran = Ran { plan: None, outcome: Outcome::NothingToDo, retries: 0, warnings: Vec::new() };
+    let (attempt, outcome) = (attempt_id.to_owned(), Outcome::NothingToDo);
+    let mut ran = Ran { plan: None, attempt_id: attempt, outcome, retries: 0, warnings: Vec::new() };
     if let Err(reason) = runtime.block_on(steps(catalog, options, attempt_id, planned, rewritten, &mut ran)) {
         ran.outcome = Outcome::Failed(reason);
     }
@@ -98,7 +111,7 @@ async fn steps(
         let groups = rewrite(&source, &plan, groups, attempt_id).await?;
         rewritten.take().into_iter().for_each(|happens| happens());
         let job = Job { plan: &plan, groups: &groups, batch, attempt_id };
-        let report = committer::commit(catalog, &Noon, job).await.map_err(|e| e.to_string())?;
+        let report = committer::commit(catalog, &Now, job).await.map_err(|e| e.to_string())?;
         ran.retries += report.retries;
         ran.warnings.extend(report.warnings);
         match report.ending {

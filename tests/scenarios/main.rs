@@ -13,4 +13,6 @@
 mod check;
 mod crash;
 mod job;
+mod lost_answers;
+mod other_writers;
 mod shapes;

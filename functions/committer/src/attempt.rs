@@ -1,5 +1,6 @@
 //! Attempts at one commit, until one is proven to be in the table or none can be.
 
+use iceberg::spec::TableMetadata;
 use model::SnapshotId;
 use ports::{Catalog, Clock, CommitOutcome, ErrorKind, LoadedTable};
 use table_io::{PreparedCommit, find_plan, prepare_commit};
@@ -27,6 +28,20 @@ struct Doubt {
     prepared: PreparedCommit,
     head: Option<i64>,
     reason: String,
+}
+
+/// Whether `branch` has gone on from the snapshot `from`. A commit requires the head it was made on: once the branch shows
+/// another successor of it, the commit cannot happen any more. A broken chain shows nothing: the commit may have happened,
+/// been built upon and expired.
+fn has_gone_on(metadata: &TableMetadata, branch: &str, from: Option<i64>) -> bool {
+    let mut snapshot = metadata.snapshot_for_ref(branch);
+    while let Some(parent) = snapshot.map(|it| it.parent_snapshot_id()) {
+        if parent.is_some() && parent == from {
+            return true;
+        }
+        snapshot = parent.and_then(|id| metadata.snapshot_by_id(id));
+    }
+    false
 }
 
 /// What an attempt, or a look at the table, leads to.
@@ -117,9 +132,8 @@ impl<'a> Committer<'a> {
                 None => self.unknown("the plan is in the table's history, and its snapshot is gone"),
             });
         }
-        // A commit requires the head it was made on: once the head has moved without it, it cannot happen any more.
-        let head = metadata.snapshot_for_ref(&self.job.plan.branch).map(|snapshot| snapshot.snapshot_id());
-        let (open, dead): (Vec<Doubt>, Vec<Doubt>) = self.in_doubt.drain(..).partition(|doubt| doubt.head == head);
+        let (dead, open): (Vec<Doubt>, Vec<Doubt>) =
+            self.in_doubt.drain(..).partition(|doubt| has_gone_on(metadata, &self.job.plan.branch, doubt.head));
         self.conflicts += dead.len() as u64;
         self.garbage.extend(dead.into_iter().flat_map(|doubt| doubt.prepared.written));
         self.in_doubt = open;
@@ -135,11 +149,6 @@ impl<'a> Committer<'a> {
             Err(conflict) if self.in_doubt.is_empty() => return Ok(Step::End(self.conflicted(conflict.to_string()))),
             Err(conflict) => return Ok(Step::End(self.unknown(&conflict.to_string()))),
         };
-        if rewrite.removed.is_empty() && prepared.removed_delete_files == 0 {
-            self.garbage.extend(prepared.written);
-            let reason = "another writer removed the dangling deletes already".to_owned();
-            return Ok(Step::End(self.conflicted(reason)));
-        }
         let (requirements, updates) = (prepared.requirements.clone(), prepared.updates.clone());
         match self.catalog.commit(table, requirements, updates).await {
             Ok(CommitOutcome::Committed { .. }) => {
@@ -159,6 +168,8 @@ impl<'a> Committer<'a> {
             Err(e) => {
                 self.garbage.extend(prepared.written);
                 match e.kind {
+                    // The table is gone, or another one has its name by now: the next look tells.
+                    ErrorKind::NotFound => Ok(Step::Again(e.to_string())),
                     ErrorKind::Unavailable | ErrorKind::Throttled if self.may_retry(table) => {
                         Ok(Step::Again(e.to_string()))
                     }

@@ -25,8 +25,17 @@ pub struct Fuse {
 #[derive(Default)]
 struct State {
     calls: Vec<String>,
-    fault: Option<(usize, Fault)>,
+    faults: Vec<(When, Fault)>,
     is_dead: bool,
+}
+
+/// The call of a fault.
+#[derive(Debug)]
+enum When {
+    /// By its number among all, from 0.
+    Call(usize),
+    /// By its number among those of one operation, from 0.
+    Operation(&'static str, usize),
 }
 
 /// How a call goes on.
@@ -60,8 +69,17 @@ impl Fuse {
     /// A fuse with `fault` at call number `call`, from 0.
     #[must_use]
     pub fn at(call: usize, fault: Fault) -> Arc<Self> {
-        let state = State { fault: Some((call, fault)), ..State::default() };
-        Arc::new(Self { state: Mutex::new(state) })
+        Self::of(vec![(When::Call(call), fault)])
+    }
+
+    /// A fuse with a fault at each of these calls: operation (`catalog.commit`, `close`, …) and number among its calls, from 0.
+    #[must_use]
+    pub fn at_operations(faults: Vec<(&'static str, usize, Fault)>) -> Arc<Self> {
+        Self::of(faults.into_iter().map(|(name, number, fault)| (When::Operation(name, number), fault)).collect())
+    }
+
+    fn of(faults: Vec<(When, Fault)>) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::new(State { faults, ..State::default() }) })
     }
 
     /// The calls so far, in order, as `operation subject`.
@@ -70,10 +88,10 @@ impl Fuse {
         self.lock().calls.clone()
     }
 
-    /// Whether the call it was set for has come.
+    /// Whether every call it was set for has come.
     #[must_use]
     pub fn has_blown(&self) -> bool {
-        self.lock().fault.is_none()
+        self.lock().faults.is_empty()
     }
 
     pub(crate) fn enter(&self, operation: &str, subject: &str) -> Result<Pass, Blown> {
@@ -82,9 +100,14 @@ impl Fuse {
             return Err(Blown);
         }
         let call = state.calls.len();
+        let of_operation = state.calls.iter().filter(|it| it.split(' ').next() == Some(operation)).count();
         state.calls.push(format!("{operation} {subject}"));
-        let Some((_, fault)) = state.fault.take_if(|(at, _)| *at == call) else { return Ok(Pass::Through) };
-        match fault {
+        let is_now = |when: &When| match when {
+            When::Call(at) => *at == call,
+            When::Operation(name, at) => *name == operation && *at == of_operation,
+        };
+        let Some(at) = state.faults.iter().position(|(when, _)| is_now(when)) else { return Ok(Pass::Through) };
+        match state.faults.remove(at).1 {
             Fault::Death => {
                 state.is_dead = true;
                 Err(Blown)
@@ -125,5 +148,13 @@ mod tests {
         assert!(fuse.enter("read", "a").is_err());
         assert!(fuse.has_blown());
         assert_eq!(fuse.enter("read", "b").unwrap(), Pass::Through);
+    }
+
+    #[test]
+    fn operations_are_counted_by_themselves() {
+        let fuse = Fuse::at_operations(vec![("close", 1, Fault::Failure)]);
+        assert!(["read", "close", "read"].iter().all(|operation| fuse.enter(operation, "a").is_ok()));
+        assert!(!fuse.has_blown());
+        assert!(fuse.enter("close", "a").is_err());
     }
 }

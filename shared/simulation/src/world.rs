@@ -80,6 +80,12 @@ impl World {
         self.files.lock().keys().cloned().collect()
     }
 
+    /// Whether the catalog has a table of this name.
+    #[must_use]
+    pub fn has_table(&self, name: &TableName) -> bool {
+        self.lock().pointers.contains_key(name)
+    }
+
     /// The table's name disappears from the catalog; its files stay.
     pub fn drop_table(&self, name: &TableName) {
         self.lock().pointers.remove(name);

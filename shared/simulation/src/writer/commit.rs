@@ -106,7 +106,7 @@ impl Manifests<'_> {
 
     fn snapshot(&self, parent: Option<i64>, list: Vec<ManifestFile>, operation: Operation) -> Snapshot {
         let metadata = &self.table.metadata;
-        let path = format!("{}/metadata/snap-{}.avro", metadata.location(), self.snapshot_id);
+        let path = format!("{}/metadata/w{}-list.avro", metadata.location(), self.snapshot_id);
         let (next, first_row_id) = (metadata.next_sequence_number(), metadata.next_row_id());
         let file = block_on(self.table.file_io.new_output(&path).unwrap().writer()).unwrap();
         let mut writer = match metadata.format_version() {

@@ -13,7 +13,7 @@ use iceberg::{
 use ports::LoadedTable;
 
 use crate::{
-    error::{Error, Result},
+    error::Result,
     reference::reference,
     scan::{LiveDataFile, LiveDeleteFile, LiveDeletes, LiveFiles},
 };
@@ -116,6 +116,9 @@ pub enum CommitConflict {
         /// The input.
         path: String,
     },
+    /// The dangling deletes that the rewrite was to remove are gone, and it has no files.
+    #[error("another writer removed the dangling deletes already")]
+    NothingLeft,
     /// The spec of the outputs is gone.
     #[error("partition spec {0} of the outputs does not exist any more")]
     SpecGone(i32),
@@ -135,7 +138,7 @@ pub async fn prepare_commit(
         Err(conflict) => return Ok(Err(conflict)),
     };
     if change.removed.is_empty() && change.added.is_empty() && change.dead.is_empty() {
-        return Err(Error::Invalid(format!("a commit to {} that changes nothing", table.name)));
+        return Ok(Err(CommitConflict::NothingLeft));
     }
     let mut written = Vec::new();
     match manifests::write(table, rewrite, &change, &mut written).await {
