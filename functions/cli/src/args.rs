@@ -8,7 +8,10 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(version, after_help = "Example:\n  firn --catalog sqlite:///abs/path/catalog.db compact sales.orders")]
 pub(crate) struct Args {
-    /// The catalog: sqlite:///abs/path/catalog.db[?name=CATALOG_NAME]
+    /// The configuration; $FIRN_CONFIG or ./firn.toml when it is not given
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The catalog: sqlite:///abs/path/catalog.db[?name=CATALOG_NAME]; goes before the configuration's
     #[arg(long, global = true, value_name = "URI")]
     pub(crate) catalog: Option<String>,
     /// Print JSON on standard output
@@ -60,6 +63,9 @@ pub(crate) enum Command {
     /// Evidence of past jobs, oldest first
     #[command(after_help = "Example:\n  firn jobs --json")]
     Jobs,
+    /// Lists every problem of the configuration at once; never prints a secret
+    #[command(after_help = "Example:\n  firn check-config --config firn.toml")]
+    CheckConfig,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -7,6 +7,7 @@ mod failure;
 mod render;
 mod resources;
 mod session;
+mod settings;
 mod show;
 mod verdict;
 mod verify;
@@ -35,12 +36,13 @@ async fn main() -> std::process::ExitCode {
 }
 
 async fn run(args: &Args) -> Result<u8, Failure> {
-    let session = Session::new(args)?;
+    let session = || Session::new(args);
     match &args.command {
-        Command::Health { tables } => show::health(&session, tables).await,
-        Command::Plan { table, options, out } => show::plan(&session, table, options, out.as_deref()).await,
-        Command::Compact(compact) => compact::compact(&session, compact).await,
-        Command::Verify { table, from, to } => verify::verify(&session, table, *from, *to).await,
-        Command::Jobs => show::jobs(&session).await,
+        Command::Health { tables } => show::health(&session()?, tables).await,
+        Command::Plan { table, options, out } => show::plan(&session()?, table, options, out.as_deref()).await,
+        Command::Compact(compact) => compact::compact(&session()?, compact).await,
+        Command::Verify { table, from, to } => verify::verify(&session()?, table, *from, *to).await,
+        Command::Jobs => show::jobs(&session()?).await,
+        Command::CheckConfig => settings::check(args),
     }
 }

@@ -4,7 +4,8 @@ use std::io::{ErrorKind, IsTerminal, Write};
 
 use chrono::{DateTime, SecondsFormat};
 
-use comfy_table::Table;
+use comfy_table::{ContentArrangement, Table};
+use contracts::config::{Problem, Severity};
 use indicatif::{ProgressBar, ProgressStyle};
 use model::{Evidence, Outcome, Plan, TableHealth};
 use serde::Serialize;
@@ -12,6 +13,7 @@ use serde::Serialize;
 use crate::{
     failure::{Failure, OUTSIDE},
     session::Session,
+    settings::Report,
     verdict::verdict,
 };
 
@@ -144,6 +146,30 @@ pub(crate) fn jobs(session: &Session, records: &[(i64, Evidence)]) -> Result<(),
     };
     table(&["finished (UTC)", "table", "outcome", "files removed", "added"], records.iter().map(row))?;
     line(format_args!("{} jobs.", records.len()))
+}
+
+/// Columns of the table of problems, whose texts are long.
+const PROBLEMS_WIDTH: u16 = 140;
+
+/// The problems of a configuration, and whether it can be used.
+pub(crate) fn problems(report: &Report) -> Result<(), Failure> {
+    let count = |severity| report.problems.iter().filter(|it| it.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    if !report.problems.is_empty() {
+        let mut table = Table::new();
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(PROBLEMS_WIDTH);
+        table.set_header(["line", "key", "severity", "problem", "what to do"]);
+        table.add_rows(report.problems.iter().map(problem_row));
+        line(table)?;
+    }
+    let verdict = if report.ok { "can be used" } else { "cannot be used" };
+    line(format_args!("{} {verdict}: {errors} errors, {warnings} warnings.", report.path))
+}
+
+fn problem_row(problem: &Problem) -> [String; 5] {
+    let line = problem.line.map(|line| line.to_string()).unwrap_or_default();
+    let severity = format!("{:?}", problem.severity).to_lowercase();
+    [line, problem.key.clone(), severity, problem.problem.clone(), problem.help.clone()]
 }
 
 /// RFC 3339 to the second; a time beyond the calendar as the milliseconds it is.

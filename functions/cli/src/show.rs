@@ -38,12 +38,15 @@ pub(crate) async fn health(session: &Session, tables: &[String]) -> Result<u8, F
 
 async fn health_of(session: &Session, name: &str) -> Result<model::TableHealth, Failure> {
     let table = session.table(name).await?;
-    Ok(table_health(&table, MAIN_BRANCH, &session.pairs, &session.opt_in_property).await?)
+    let set = session.settings(&table)?.policy.compaction.set;
+    Ok(table_health(&table, MAIN_BRANCH, &set, &session.config.maintenance.property).await?)
 }
 
 pub(crate) async fn plan(session: &Session, table: &str, options: &Options, out: Option<&Path>) -> Result<u8, Failure> {
-    let pairs = options.pairs(session)?;
+    // Mistakes of the command line before any of the outside world.
+    options.pairs()?;
     let table = session.table(table).await?;
+    let pairs = options.over_settings(session, &table)?;
     let plan = plan_table(&table, options.branch(), &pairs).await?.plan;
     if let Some(out) = out {
         save(&plan, out)?;

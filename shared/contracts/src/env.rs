@@ -18,6 +18,6 @@ pub fn config_file() -> Option<PathBuf> {
 
 /// What a `${NAME}` in the configuration stands for; `None` when it is unset or no text.
 #[must_use]
-pub fn variable(name: &str) -> Option<String> {
+pub fn lookup(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

@@ -105,7 +105,8 @@ async fn plan_and_run(
 
 async fn first_plan(session: &Session, args: &Compact, table: &LoadedTable) -> Result<Planned, Failure> {
     let Some(file) = &args.plan else {
-        return Ok(plan_table(table, args.options.branch(), &args.options.pairs(session)?).await?);
+        let pairs = args.options.over_settings(session, table)?;
+        return Ok(plan_table(table, args.options.branch(), &pairs).await?);
     };
     let saved = read_plan(file, table)?;
     let (branch, options) = (saved.branch.clone(), saved.options.clone());
