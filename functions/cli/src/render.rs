@@ -163,7 +163,11 @@ pub(crate) fn problems(report: &Report) -> Result<(), Failure> {
         line(table)?;
     }
     let verdict = if report.ok { "can be used" } else { "cannot be used" };
-    line(format_args!("{} {verdict}: {errors} errors, {warnings} warnings.", report.path))
+    line(format_args!("{} {verdict}: {}, {}.", report.path, counted(errors, "error"), counted(warnings, "warning")))
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 fn problem_row(problem: &Problem) -> [String; 5] {

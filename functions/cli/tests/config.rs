@@ -119,7 +119,7 @@ fn a_warning_is_listed_and_stops_nothing() {
     world.write("firn.toml", &format!("{SQLITE}warehouse = 'w'\n"));
     let output = world.run(&["check-config"]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(stdout(&output).contains("0 errors, 1 warnings"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("0 errors, 1 warning."), "{}", stdout(&output));
     assert_eq!(world.run(&["jobs"]).status.code(), Some(0));
 }
 

@@ -228,7 +228,8 @@ impl<'a> Block<'a> {
     }
 
     fn wrong_kind<T>(&mut self, node: &Node, wanted: &str) -> Option<T> {
-        let help = if matches!(node.value, Value::Text(_)) { "write it without quotes" } else { "write it as such" };
+        let quotes = if matches!(node.value, Value::Text(_)) { ", without quotes" } else { "" };
+        let help = format!("write {wanted}{quotes}");
         self.report.error(node, format!("is {}, and must be {wanted}", node.kind()), help);
         None
     }

@@ -185,7 +185,7 @@ fn maintenance(mut block: Block<'_>, catalog: &Catalog, interactive: &[String]) 
 
 /// Whether the catalog wants a principal where there is none, or has no use for the one there is.
 fn check_principal(block: &mut Block<'_>, catalog: &Catalog, mode: Mode) {
-    if !matches!(catalog.uri, Some(CatalogUri::Rest(_))) {
+    if !matches!(catalog.uri, Some(CatalogUri::Rest(_))) || block.report.has_error_at("catalog.auth") {
         return;
     }
     let principal = block.find("principal");

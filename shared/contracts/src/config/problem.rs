@@ -73,6 +73,11 @@ impl Report {
         self.problems.iter().any(|it| it.severity == Severity::Error)
     }
 
+    /// Whether the value at `key` is wrong, so that its default stands for it and nothing should be concluded from that.
+    pub(super) fn has_error_at(&self, key: &str) -> bool {
+        self.problems.iter().any(|it| it.severity == Severity::Error && it.key == key)
+    }
+
     pub(super) fn contains(&self, problem: &Problem) -> bool {
         self.problems.contains(problem)
     }

@@ -220,6 +220,18 @@ fn a_principal_has_an_endpoint_an_id_and_a_secret() {
 }
 
 #[test]
+fn nothing_is_concluded_from_a_value_that_cannot_be_read() {
+    let principal = "[maintenance.principal]\nclient_id = 'a'\nclient_secret = '${FIRN_MAINTENANCE_CLIENT_SECRET}'\n\
+                     token_endpoint = 'https://idp/t'\n";
+    let with = |auth: &str| format!("[catalog]\nuri = 'https://h/i'\nauth = '{auth}'\n{principal}");
+    let found = parse(&with("oauth3")).unwrap_err();
+    assert_eq!(found.iter().map(|it| it.key.as_str()).collect::<Vec<_>>(), ["catalog.auth"]);
+    // A principal that nobody asks for is doubtful only where that is certain.
+    assert_eq!(parse(&with("none")).unwrap().warnings.len(), 1);
+    assert_eq!(parse(&with("oauth2")).unwrap().warnings, []);
+}
+
+#[test]
 fn tokens_and_secrets_travel_encrypted() {
     let principal = "[maintenance.principal]\nclient_id = 'a'\nclient_secret = '${FIRN_MAINTENANCE_CLIENT_SECRET}'\n";
     let key = "maintenance.principal.token_endpoint";
