@@ -48,7 +48,7 @@ pub(crate) fn command(binary: &Path, catalog: &Path, arguments: &[&str]) -> Comm
 /// Runs a command of `firn` with a state folder of its own.
 pub(crate) fn run(mut command: Command) -> Ran {
     let state = tempfile::tempdir().unwrap();
-    let output = command.env("XDG_STATE_HOME", state.path()).output().unwrap();
+    let output = command.env("XDG_STATE_HOME", state.path()).env_remove("FIRN_CONFIG").output().unwrap();
     Ran {
         code: output.status.code().unwrap_or_else(|| panic!("firn was killed: {}", output.status)),
         stdout: String::from_utf8(output.stdout).unwrap(),

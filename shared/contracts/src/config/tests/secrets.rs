@@ -31,6 +31,14 @@ fn a_secret_shows_as_three_stars_and_is_there_for_who_asks() {
 }
 
 #[test]
+fn a_secret_that_is_not_set_is_the_only_problem_of_its_file() {
+    let found = Config::parse(EXAMPLE, &|_| None, None).unwrap_err();
+    let [problem] = found.as_slice() else { panic!("{found:#?}") };
+    assert_eq!(problem.key, "maintenance.principal.client_secret");
+    assert!(problem.help.contains("set FIRN_MAINTENANCE_CLIENT_SECRET"), "{problem}");
+}
+
+#[test]
 fn a_secret_in_the_file_is_warned_about_and_not_shown() {
     let text = EXAMPLE.replace("${FIRN_MAINTENANCE_CLIENT_SECRET}", SECRET);
     let warnings = parse(&text).unwrap().warnings;
