@@ -34,7 +34,7 @@ pub(crate) fn table(given: &Given, before: &BTreeSet<String>, at: &str) -> Readi
 }
 
 /// C-1 and, where rows have a lineage, C-7.
-fn same_rows(found: &[Row], expected: &[Row], at: &str) {
+pub(crate) fn same_rows(found: &[Row], expected: &[Row], at: &str) {
     let count = |rows: &[Row]| {
         let mut counts: BTreeMap<Row, i32> = BTreeMap::new();
         rows.iter().for_each(|row| *counts.entry(row.clone()).or_default() += 1);
@@ -47,7 +47,7 @@ fn same_rows(found: &[Row], expected: &[Row], at: &str) {
 }
 
 /// Firn's snapshot against its parent: the operation, the rows, and a summary that is true (rule D.7).
-fn replaced(snapshot: &Snapshot, before: &Reading, after: &Reading, at: &str) {
+pub(crate) fn replaced(snapshot: &Snapshot, before: &Reading, after: &Reading, at: &str) {
     assert_eq!(snapshot.summary().operation, Operation::Replace, "{at}");
     same_rows(&after.rows, &before.rows, at);
     let said = &snapshot.summary().additional_properties;
@@ -94,7 +94,7 @@ pub(crate) fn head(table: &LoadedTable) -> Snapshot {
     table.metadata.current_snapshot().unwrap().as_ref().clone()
 }
 
-fn plan_id(snapshot: &Snapshot) -> Option<&String> {
+pub(crate) fn plan_id(snapshot: &Snapshot) -> Option<&String> {
     snapshot.summary().additional_properties.get(PLAN_ID)
 }
 

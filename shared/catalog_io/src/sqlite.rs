@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use iceberg::{TableRequirement, TableUpdate, io::FileIO};
 use model::TableName;
 use ports::{Catalog, CommitOutcome, Error, ErrorKind, LoadedTable};
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, ffi, params};
 
 use crate::{
     metadata::{kind_of, load_metadata},
@@ -218,9 +218,21 @@ fn moved(base: &LoadedTable, found: &str) -> String {
 }
 
 fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
-    let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
-    Ok(connection)
+    let open = |access| {
+        let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        Ok(connection)
+    };
+    let connection = open(access)?;
+    // A writer that was killed leaves a journal, and until it is rolled back nobody reads: SQLite does so when it may write.
+    if needs_recovery(&connection) { open(OpenFlags::SQLITE_OPEN_READ_WRITE) } else { Ok(connection) }
+}
+
+/// Whether a read-only connection finds what a killed writer left half done (SQLite, "Result and Error Codes").
+fn needs_recovery(connection: &Connection) -> bool {
+    let looked = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()));
+    let code = looked.err().and_then(|error| error.sqlite_error().map(|it| it.extended_code));
+    matches!(code, Some(ffi::SQLITE_READONLY_ROLLBACK | ffi::SQLITE_READONLY_RECOVERY))
 }
 
 /// The catalog names of the file at `path`, and the columns of `iceberg_tables`: none where that table is missing.
