@@ -338,3 +338,21 @@ fn metadata_that_is_missing_broken_or_too_new_says_which() {
     world.sql("UPDATE iceberg_tables SET metadata_location = NULL");
     assert_eq!(load().kind, ErrorKind::Corrupt);
 }
+
+#[test]
+fn a_transaction_that_a_killed_writer_left_half_done_is_rolled_back_by_reading() {
+    let world = World::new();
+    let table = world.create(&[]);
+    let writer = Connection::open(world.db()).unwrap();
+    let fill =
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) SELECT randomblob(1000) FROM n";
+    let half = format!("PRAGMA cache_size = 1; BEGIN; CREATE TABLE filler (a); INSERT INTO filler {fill}");
+    writer.execute_batch(&half).unwrap();
+    // What a kill leaves: the files as they are, and nobody who holds a lock on them.
+    let left = tempfile::tempdir().unwrap();
+    for name in ["catalog.db", "catalog.db-journal"] {
+        fs::copy(world.dir.path().join(name), left.path().join(name)).unwrap();
+    }
+    let catalog = SqliteCatalog::open(&left.path().join("catalog.db"), None, FileIO::new_with_fs()).unwrap();
+    assert_eq!(block_on(catalog.load_table(&orders())).unwrap().metadata_location, table.metadata_location);
+}
