@@ -36,6 +36,18 @@ install "$here/requirements.txt"
 [ "${1:-}" = --spark ] || exit 0
 
 need java "Spark runs on a JDK 17"
+need javac "the Java tool of the fixtures needs a JDK, not only a runtime"
 install "$here/requirements-spark.txt"
 fetch "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:$iceberg"
 fetch "org.xerial:sqlite-jdbc:$sqlite"
+
+tool="$here/generate/IceTool.java"
+if ! cmp -s "$tool" "$home/IceTool.java.done"; then
+  echo "setup.sh: compiling IceTool.java" >&2
+  classes=$(mktemp -d)
+  pyspark=$("$home/venv/bin/python" -c 'import pyspark, os; print(os.path.dirname(pyspark.__file__))')
+  javac -nowarn -d "$classes" -cp "$home/jars/*:$pyspark/jars/*" "$tool"
+  jar cf "$home/jars/icetool.jar" -C "$classes" firn
+  rm -r "$classes"
+  cp "$tool" "$home/IceTool.java.done"
+fi

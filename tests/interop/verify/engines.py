@@ -119,7 +119,8 @@ def spark_session(home, db, warehouse):
 
 
 class Spark:
-    """Iceberg Java. Works on a copy of the catalog, so nothing can change."""
+    """Iceberg Java: Spark or, for types that Spark does not know, Iceberg's generic reader. Works on a copy of the catalog,
+    so nothing can change."""
 
     def __init__(self, home, db):
         self.dir = tempfile.mkdtemp(prefix="verify")
@@ -134,8 +135,9 @@ class Spark:
 
     def read(self, entry, lineage=False, ref=None):
         if entry["reader"] == "java":
-            from pyspark.sql import DataFrame
-            return self.arrow(DataFrame(self.spark._jvm.icetool.IceTool.read(self.spark._jsparkSession, f"db.{entry['name']}"), self.spark))
+            path = f"{self.dir}/generic.parquet"
+            self.spark._jvm.firn.IceTool.read(self.spark._jsparkSession, entry["name"], path)
+            return pq.read_table(path)
         columns = "*, _row_id, _last_updated_sequence_number" if lineage else "*"
         return self.arrow(self.spark.sql(f"select {columns} from db.{entry['name']}" + (f" version as of '{ref}'" if ref else "")))
 

@@ -9,10 +9,12 @@ import struct
 import uuid
 import zlib
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from iceberg_meta import Table, field_ids, kind, local
+from rows import column
 
 ROW_ID, LAST_UPDATED = 2147483540, 2147483539
 FILE_PATH, POSITION = 2147483546, 2147483545
@@ -76,7 +78,7 @@ class File:
 
     def __init__(self, table, path):
         parquet = pq.ParquetFile(local(path), coerce_int96_timestamp_unit="us", arrow_extensions_enabled=False)
-        data = parquet.read()
+        data = nanoseconds_as_text(table, parquet.read())
         self.root = Root(data.schema, field_ids(table, data.schema))
         self.rows = data.to_pylist(maps_as_pydicts=None)
 
@@ -88,6 +90,15 @@ class File:
         for name in path:
             row = None if row is None else row[name]
         return True, row
+
+
+def nanoseconds_as_text(table, data):
+    """Columns of nanosecond timestamps, for which Python has no value, as `rows.column` writes them."""
+    ids = field_ids(table, data.schema)
+    for i, field in enumerate(data.schema):
+        if pa.types.is_timestamp(field.type) and str(table.fields.get(ids((field.name,), field), {}).get("type")).endswith("_ns"):
+            data = data.set_column(i, field.with_type(pa.string()), pa.chunked_array([column(data.column(i))], pa.string()))
+    return data
 
 
 def primitive(value, type_name):
