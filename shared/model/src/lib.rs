@@ -11,6 +11,7 @@ mod near_names;
 mod options;
 mod parse_options;
 mod plan;
+mod total;
 
 pub use evidence::{
     ByteCounts, Effect, Evidence, FileCounts, GroupCounts, GroupNote, Outcome, RecordCounts, RemovedFiles, Verdict,
@@ -24,3 +25,4 @@ pub use options::{
 };
 pub use parse_options::{OPTION_NAMES, OptionError, TARGET_FILE_SIZE_PROPERTY, parse_options};
 pub use plan::{Group, PLANNER_VERSION, Plan, Skipped};
+pub use total::total;

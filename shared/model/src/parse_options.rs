@@ -6,6 +6,7 @@ use crate::{CompactionOptions, JobOrder, Strategy, TARGET_FILE_SIZE_BYTES_DEFAUL
 
 /// The table property that gives the default of `target-file-size-bytes`.
 pub const TARGET_FILE_SIZE_PROPERTY: &str = "write.target-file-size-bytes";
+const TARGET: &str = "target-file-size-bytes";
 /// 100 GiB, Spark's default of `max-file-group-size-bytes`.
 const MAX_FILE_GROUP_SIZE_BYTES_DEFAULT: u64 = 100 * 1024 * 1024 * 1024;
 
@@ -62,7 +63,9 @@ pub fn parse_options(
             given.error(name, unknown(name));
         }
     }
-    let property = properties.get(TARGET_FILE_SIZE_PROPERTY).map(String::as_str);
+    // A property that an option overrides is not looked at.
+    let property = properties.get(TARGET_FILE_SIZE_PROPERTY).filter(|_| !given.values.contains_key(TARGET));
+    let property = property.map(String::as_str);
     let target_default = match property.map(u64::from_str) {
         None => TARGET_FILE_SIZE_BYTES_DEFAULT,
         Some(Ok(bytes)) if bytes > 0 => bytes,
@@ -120,7 +123,7 @@ impl Given<'_> {
         const BYTES: &str = "a number of bytes";
         const COUNT: &str = "a whole number";
         const FLAG: &str = "true or false";
-        let target = self.value("target-file-size-bytes", BYTES, target_default);
+        let target = self.value(TARGET, BYTES, target_default);
         let max_commits = self.value("partial-progress.max-commits", COUNT, 10);
         CompactionOptions {
             target_file_size_bytes: target,
@@ -135,7 +138,7 @@ impl Given<'_> {
                 BYTES,
                 MAX_FILE_GROUP_SIZE_BYTES_DEFAULT,
             ),
-            max_file_group_input_files: self.value("max-file-group-input-files", COUNT, u64::MAX),
+            max_file_group_input_files: self.value("max-file-group-input-files", COUNT, i64::MAX.unsigned_abs()),
             max_files_to_rewrite: self.optional("max-files-to-rewrite", COUNT),
             rewrite_job_order: self.job_order(),
             output_spec_id: self.optional("output-spec-id", "the id of a partition spec"),
@@ -186,9 +189,8 @@ impl Given<'_> {
         if !(ratio > 0.0 && ratio <= 1.0) {
             self.error("delete-ratio-threshold", format!("{ratio} must be above 0 and at most 1"));
         }
-        let positive: [(&str, u64); 6] = [
+        let positive: [(&str, u64); 5] = [
             ("min-input-files", options.min_input_files),
-            ("delete-file-threshold", options.delete_file_threshold),
             ("max-file-group-size-bytes", options.max_file_group_size_bytes),
             ("max-file-group-input-files", options.max_file_group_input_files),
             ("partial-progress.max-commits", options.partial_progress_max_commits.into()),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{CompactionOptions, DataFile, Decision, DeleteKind, Inventory, PartitionHealth, Plan, TableHealth};
+use model::{CompactionOptions, DataFile, Decision, DeleteKind, Inventory, PartitionHealth, Plan, TableHealth, total};
 
 /// The health of `inventory`, judged by `plan`, the plan that these `options` give. `opt_in_property` is the table property that
 /// lets Firn work on its own.
@@ -16,8 +16,8 @@ pub fn health(
 ) -> TableHealth {
     let is_small = |file: &&DataFile| file.size_bytes < options.min_file_size_bytes;
     let files = &inventory.data_files;
-    let records: u64 = files.iter().map(|file| file.records).sum();
-    let bytes: u64 = files.iter().map(|file| file.size_bytes).sum();
+    let records = total(files.iter().map(|file| file.records));
+    let bytes = total(files.iter().map(|file| file.size_bytes));
     let opted_in = inventory.properties.get(opt_in_property).is_some_and(|it| it.eq_ignore_ascii_case("true"));
     let has_work = !plan.groups.is_empty() || plan.dangling_delete_files > 0;
     let deletes = |kind| inventory.delete_files.get(&kind).copied().unwrap_or(0);
@@ -50,7 +50,7 @@ fn reasons(plan: &Plan, has_work: bool, opted_in: bool, opt_in_property: &str) -
     let mut reasons = plan.reasons.clone();
     if !plan.groups.is_empty() {
         let inputs: usize = plan.groups.iter().map(|group| group.data_files.len()).sum();
-        let outputs: u64 = plan.groups.iter().map(|group| group.expected_output_files).sum();
+        let outputs = total(plan.groups.iter().map(|group| group.expected_output_files));
         reasons.push(format!("{inputs} data files in {} groups would become about {outputs}", plan.groups.len()));
     }
     if has_work && !opted_in {
@@ -75,8 +75,8 @@ fn partition(files: &[&DataFile], options: &CompactionOptions) -> Option<Partiti
         partition: first.partition.values.clone(),
         data_files: len(files.len()),
         small_files: len(files.iter().filter(|file| file.size_bytes < options.min_file_size_bytes).count()),
-        bytes: files.iter().map(|file| file.size_bytes).sum(),
-        delete_files: files.iter().map(|file| u64::from(file.deletes.files)).sum(),
+        bytes: total(files.iter().map(|file| file.size_bytes)),
+        delete_files: total(files.iter().map(|file| u64::from(file.deletes.files))),
         delete_ratio: delete_ratio(files.iter().copied()),
     })
 }
@@ -84,8 +84,8 @@ fn partition(files: &[&DataFile], options: &CompactionOptions) -> Option<Partiti
 fn delete_ratio<'a>(files: impl Iterator<Item = &'a DataFile>) -> f64 {
     let (mut deleted, mut records) = (0_u64, 0_u64);
     for file in files {
-        deleted += file.deletes.file_scoped_records.min(file.records);
-        records += file.records;
+        deleted = total([deleted, file.deletes.file_scoped_records.min(file.records)]);
+        records = total([records, file.records]);
     }
     ratio(deleted, records)
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
     CompactionOptions, DataFile, DeleteKind, Group, Inventory, JobOrder, PLANNER_VERSION, Plan, PlanId, Skipped,
-    Strategy,
+    Strategy, total,
 };
 
 use crate::{
@@ -28,7 +28,8 @@ pub enum PlanError {
 
 /// Plans a compaction of `inventory`, whose table has the partition specs `spec_ids`.
 ///
-/// Every live data file is either in exactly one group or in `skipped` with the reason. Planning again after the plan was
+/// Every live data file is either in exactly one group or in `skipped` with the reason. Files are taken in the order of their data
+/// sequence numbers and paths, so that the plan does not depend on how manifests list them. Planning again after the plan was
 /// carried out finds no work (invariant C-8): a group that cannot shrink anything is refused, and files that Firn wrote for the
 /// same target are no reason for a rewrite.
 ///
@@ -123,12 +124,17 @@ impl<'a> Planner<'a> {
                 None => skip(skipped, &[file], "Firn wrote it for this target size, and no deletes apply"),
             }
         }
+        for (files, _) in groups {
+            files.sort_by(|a, b| age(a).cmp(&age(b)));
+        }
     }
 
-    /// Candidate files by partition, in manifest order (rules B.1, B.2).
+    /// Candidate files by partition (rules B.1, B.2).
     fn candidates(&self, skipped: &mut Vec<Skipped>) -> BTreeMap<String, Files<'a>> {
         let mut partitions: BTreeMap<String, Files<'a>> = BTreeMap::new();
-        for file in &self.inventory.data_files {
+        let mut files: Files<'a> = self.inventory.data_files.iter().collect();
+        files.sort_by(|a, b| age(a).cmp(&age(b)));
+        for file in files {
             match self.reason_to_leave(file) {
                 Some(reason) => skip(skipped, &[file], &reason),
                 None => partitions.entry(file.partition.key()).or_default().push(file),
@@ -226,7 +232,8 @@ impl<'a> Planner<'a> {
         if expected < n {
             return Ok(format!("{n} files become {expected}"));
         }
-        if files.iter().any(|file| file.size_bytes > self.options.max_file_size_bytes) && expected > n {
+        // As many files again are a gain when they are of a better size; one file is not.
+        if files.iter().any(|file| file.size_bytes > self.options.max_file_size_bytes) && expected > 1 {
             return Ok(format!("{n} files with oversized ones become {expected}"));
         }
         Err(format!("rewriting its group of {n} would make {expected} files again, with no deletes to apply"))
@@ -296,7 +303,7 @@ impl<'a> Planner<'a> {
             spec_id: partition.as_ref().map_or(self.output_spec_id, |it| it.spec_id),
             delete_files: files.iter().map(|file| file.deletes.files).max().unwrap_or(0),
             input_bytes: size(files),
-            input_records: files.iter().map(|file| file.records).sum(),
+            input_records: total(files.iter().map(|file| file.records)),
             expected_output_bytes: self.expected_bytes(files),
             expected_output_files: self.expected(files),
             data_files,
@@ -305,7 +312,11 @@ impl<'a> Planner<'a> {
     }
 
     fn removable_dangling(&self) -> u64 {
-        if self.options.remove_dangling_deletes { self.inventory.dangling_delete_files.values().sum() } else { 0 }
+        if self.options.remove_dangling_deletes {
+            total(self.inventory.dangling_delete_files.values().copied())
+        } else {
+            0
+        }
     }
 
     fn reasons(&self, groups: &[Group], skipped: &[Skipped]) -> Vec<String> {
@@ -349,7 +360,12 @@ fn count(files: &[&DataFile]) -> u64 {
 }
 
 fn size(files: &[&DataFile]) -> u64 {
-    files.iter().map(|file| file.size_bytes).fold(0, u64::saturating_add)
+    total(files.iter().map(|file| file.size_bytes))
+}
+
+/// What files are ordered by: older rows first, then the path.
+fn age(file: &DataFile) -> (i64, &str) {
+    (file.data_sequence_number, &file.path)
 }
 
 fn skip(skipped: &mut Vec<Skipped>, files: &[&DataFile], reason: &str) {

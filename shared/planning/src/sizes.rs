@@ -21,12 +21,13 @@ pub fn expected_output_files(size_bytes: u64, options: &CompactionOptions) -> u6
     if remainder > options.min_file_size_bytes {
         return whole + 1;
     }
-    let spread_limit = (target + target / 10).min(write_limit(options));
-    if size_bytes / whole < spread_limit { whole } else { whole + 1 }
+    let share = size_bytes / whole;
+    let below_tenth_over = u128::from(share) * 10 < u128::from(target) * 11;
+    if below_tenth_over && share < write_limit(options) { whole } else { whole + 1 }
 }
 
 /// W: the size that a writer may reach without making a candidate again.
 fn write_limit(options: &CompactionOptions) -> u64 {
     let target = options.target_file_size_bytes;
-    target + options.max_file_size_bytes.saturating_sub(target) / 2
+    target.saturating_add(options.max_file_size_bytes.saturating_sub(target) / 2)
 }

@@ -94,6 +94,29 @@ fn a_file_of_900_mb_at_512_mb_is_no_candidate() {
 }
 
 #[test]
+fn b4_an_oversized_file_among_small_ones_is_cut_even_when_their_number_stays() {
+    assert_eq!(groups_of(&[950 * MB, 50 * MB], &target(512 * MB)), [(2, 2)], "1000 MB are 512 + 488");
+}
+
+#[test]
+fn b5_the_tolerance_of_a_tenth_is_exact() {
+    // T = 5: 1.1 T is 5.5, so a share of 5 stays and a share of 6 does not; m = 3.
+    let options = target(5);
+    assert_eq!([11, 12, 13].map(|size| expected_output_files(size, &options)), [2, 3, 3], "11 is 5 + 6, share 5");
+}
+
+#[test]
+fn absurd_sizes_and_counts_are_planned_without_overflow() {
+    let mut files: Vec<_> = (0..6).map(|at| file(&format!("f{at}"), u64::MAX)).collect();
+    files.iter_mut().for_each(|file| file.records = u64::MAX);
+    let options = options(&[("rewrite-all", "true"), ("max-file-group-size-bytes", &u64::MAX.to_string())]);
+    let inventory = inventory(files);
+    let plan = plan(&inventory, &[0], &options).unwrap();
+    assert_eq!(plan.groups.iter().map(|group| group.data_files.len()).sum::<usize>(), 6);
+    assert_eq!(health(&inventory, "m", &options, &plan, "firn.enabled").records, u64::MAX);
+}
+
+#[test]
 fn b4_fewer_than_min_input_files_wait() {
     assert_eq!(groups_of(&[MB; 4], &target(512 * MB)), []);
     assert_eq!(groups_of(&[MB; 5], &target(512 * MB)), [(5, 1)]);
@@ -200,6 +223,8 @@ fn sizes_derive_from_the_table_property() {
     assert_eq!((options.min_file_size_bytes, options.max_file_size_bytes), (750, 1_800));
     let broken = BTreeMap::from([("write.target-file-size-bytes".to_owned(), "big".to_owned())]);
     assert_eq!(parse_options(&broken, &[]).unwrap_err()[0].name, "write.target-file-size-bytes");
+    let overridden = [("target-file-size-bytes".to_owned(), "1000".to_owned())];
+    assert_eq!(parse_options(&broken, &overridden).unwrap().target_file_size_bytes, 1_000);
     assert!(parse_options(&properties, &[("min-file-size-bytes".to_owned(), "1000".to_owned())]).is_err());
 }
 
@@ -220,23 +245,29 @@ fn health_counts_and_decides() {
     assert_eq!(decide(&inventory).decision, model::Decision::Leave);
 }
 
+/// Size, records, delete files, deleted records, partition, data sequence number.
+type FileNumbers = (u64, u64, u32, u64, i32, i64);
+
 fn arbitrary_inventory() -> impl Strategy<Value = Inventory> {
-    let file = (0_u64..3_000, 0_u64..200, 0_u32..3, 0_u64..200, 0_i32..3);
+    let file = (0_u64..3_000, 0_u64..200, 0_u32..3, 0_u64..200, 0_i32..3, 0_i64..4);
     (proptest::collection::vec(file, 0..40), proptest::option::of(10_u32..300)).prop_map(|(files, ratio)| {
         let build =
-            |(at, (size_bytes, records, deletes, deleted, partition)): (usize, (u64, u64, u32, u64, i32))| DataFile {
-                size_bytes,
-                records,
-                deletes: DeletesOnFile {
-                    files: deletes,
-                    file_scoped_records: if deletes == 0 { 0 } else { deleted },
-                    bytes: 1,
-                },
-                partition: Arc::new(Partition {
-                    spec_id: 0,
-                    values: BTreeMap::from([("p".to_owned(), partition.into())]),
-                }),
-                ..self::file(&format!("f{at}"), size_bytes)
+            |(at, (size_bytes, records, deletes, deleted, partition, data_sequence_number)): (usize, FileNumbers)| {
+                DataFile {
+                    size_bytes,
+                    records,
+                    data_sequence_number,
+                    deletes: DeletesOnFile {
+                        files: deletes,
+                        file_scoped_records: if deletes == 0 { 0 } else { deleted },
+                        bytes: 1,
+                    },
+                    partition: Arc::new(Partition {
+                        spec_id: 0,
+                        values: BTreeMap::from([("p".to_owned(), partition.into())]),
+                    }),
+                    ..self::file(&format!("f{at}"), size_bytes)
+                }
             };
         Inventory { observed_output_ratio: ratio, ..inventory(files.into_iter().enumerate().map(build).collect()) }
     })
@@ -265,6 +296,7 @@ fn carried_out(inventory: &Inventory, plan: &model::Plan, percent: u64) -> Inven
             let size = left.min(goal);
             let mut output = file(&format!("g{number}-firn{goal}-{part:05}.parquet"), size);
             output.partition = Arc::new(Partition { spec_id: 0, values: group.partition.clone() });
+            output.data_sequence_number = inventory.sequence_number;
             after.data_files.push(output);
             left -= size;
             if left == 0 {
@@ -298,7 +330,20 @@ proptest! {
         let first = plan(&inventory, &[0], &options).unwrap();
         let after = carried_out(&inventory, &first, percent);
         let second = plan(&after, &[0], &options).unwrap();
-        let left: Vec<_> = second.groups.iter().filter(|group| group.data_files.iter().any(|it| it.contains("-firn"))).collect();
-        prop_assert!(left.is_empty(), "{left:?}");
+        prop_assert!(second.groups.is_empty(), "{:?}", second.groups);
+    }
+
+    #[test]
+    fn the_plan_does_not_depend_on_the_order_of_the_manifests(
+        (inventory, shuffled) in arbitrary_inventory().prop_flat_map(|inventory| {
+            let files = Just(inventory.data_files.clone()).prop_shuffle();
+            (Just(inventory), files)
+        }),
+        options in arbitrary_options(),
+    ) {
+        let listed = plan(&inventory, &[0], &options).unwrap();
+        let other = plan(&Inventory { data_files: shuffled, ..inventory }, &[0], &options).unwrap();
+        prop_assert_eq!(listed.plan_id, other.plan_id);
+        prop_assert_eq!(listed.groups, other.groups);
     }
 }

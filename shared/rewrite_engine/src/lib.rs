@@ -13,7 +13,8 @@ pub mod read;
 mod rewrite;
 #[cfg(test)]
 mod testing;
-pub mod write;
+pub mod truncate;
+mod write;
 
 pub use control::Control;
 pub use digest::{Digest, PartitionDigest, digest};

@@ -11,7 +11,10 @@ use iceberg::{
 };
 use serde_json::Value;
 
-use crate::read::{Columns, KeyEncoder, arrow_type, with_id};
+use crate::{
+    read::{Columns, KeyEncoder, arrow_type, with_id},
+    truncate::truncate,
+};
 
 /// Reasons go to whoever knows the file.
 type Described<T> = std::result::Result<T, String>;
@@ -19,8 +22,18 @@ type Described<T> = std::result::Result<T, String>;
 /// One field of a spec, ready to compute.
 struct Computed {
     source: arrow_schema::Field,
-    transform: BoxedTransformFunction,
+    transform: Transform,
+    function: BoxedTransformFunction,
     result: Type,
+}
+
+impl Computed {
+    fn values(&self, source: ArrayRef) -> Described<ArrayRef> {
+        match truncate(self.transform, &source) {
+            Some(values) => Ok(values),
+            None => self.function.transform(source).map_err(|error| error.to_string()),
+        }
+    }
 }
 
 /// Splits rows by the partition tuples of a spec.
@@ -41,9 +54,10 @@ impl Splitter {
             let source = schema.field_by_id(field.source_id);
             let source = source.ok_or_else(|| wrong(&"its source column is gone from the schema"))?;
             let result = field.transform.result_type(&source.field_type).map_err(|error| wrong(&error))?;
-            let transform = create_transform_function(&field.transform).map_err(|error| wrong(&error))?;
+            let function = create_transform_function(&field.transform).map_err(|error| wrong(&error))?;
             let data_type = arrow_type(&source.field_type)?;
-            Ok(Some(Computed { source: with_id(&source.name, data_type, source.id), transform, result }))
+            let source = with_id(&source.name, data_type, source.id);
+            Ok(Some(Computed { source, transform: field.transform, function, result }))
         });
         Ok(Self { fields: fields.collect::<Described<_>>()? })
     }
@@ -52,8 +66,8 @@ impl Splitter {
     pub(crate) fn split(&self, batch: &RecordBatch) -> Described<Vec<(Struct, RecordBatch)>> {
         let columns = Columns::of(batch);
         let compute = |field: &Option<Computed>| {
-            let Some(Computed { source, transform, .. }) = field else { return Ok(None) };
-            transform.transform(columns.key(batch, source)?).map(Some).map_err(|error| error.to_string())
+            let Some(field) = field else { return Ok(None) };
+            field.values(columns.key(batch, &field.source)?).map(Some)
         };
         let values: Vec<Option<ArrayRef>> = self.fields.iter().map(compute).collect::<Described<_>>()?;
         let groups = groups(&values.iter().flatten().cloned().collect::<Vec<_>>(), batch.num_rows())?;

@@ -33,6 +33,8 @@ pub(crate) struct Collector<'a> {
     deletes: Vec<LiveDeleteFile>,
     /// Position deletes whose bounds name one path, by their index in `deletes`.
     bounded: Vec<(usize, String)>,
+    /// `LiveFiles::ends`.
+    ends: Vec<(usize, usize)>,
 }
 
 impl<'a> Collector<'a> {
@@ -45,6 +47,7 @@ impl<'a> Collector<'a> {
             data: Vec::new(),
             deletes: Vec::new(),
             bounded: Vec::new(),
+            ends: Vec::new(),
         }
     }
 
@@ -65,6 +68,7 @@ impl<'a> Collector<'a> {
                 ManifestContentType::Deletes => self.add_deletes(manifest, spec, &entry)?,
             }
         }
+        self.ends.push((self.data.len(), self.deletes.len()));
         Ok(())
     }
 
@@ -81,7 +85,8 @@ impl<'a> Collector<'a> {
                 *referenced = Some(path);
             }
         }
-        LiveFiles { manifests, data: self.data, deletes: self.deletes.into_iter().map(Arc::new).collect() }
+        let deletes = self.deletes.into_iter().map(Arc::new).collect();
+        LiveFiles { manifests, data: self.data, deletes, ends: self.ends }
     }
 
     fn add_data(

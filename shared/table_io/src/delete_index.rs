@@ -154,7 +154,7 @@ impl DeleteIndex {
     /// The deletes that apply to `file`. Fast with thousands of delete files.
     #[must_use]
     pub fn for_data_file(&self, file: &LiveDataFile) -> FileDeletes {
-        let found = self.applicable(file);
+        let found = self.applicable(file, file.data_sequence_number);
         let [positions, equalities, global] = found.scopes.map(|(scope, count)| last(&scope.files, count));
         FileDeletes {
             deletion_vector: found.deletion_vector.cloned(),
@@ -163,10 +163,11 @@ impl DeleteIndex {
         }
     }
 
-    /// What [`for_data_file`](Self::for_data_file) would find, counted without listing it.
+    /// What [`for_data_file`](Self::for_data_file) would find, counted without listing it, and without the position deletes of the
+    /// file's partition that are older than the file itself: they cannot name an output that got its inputs' sequence number.
     #[must_use]
     pub fn count_for_data_file(&self, file: &LiveDataFile) -> DeletesOnFile {
-        let found = self.applicable(file);
+        let found = self.applicable(file, file.file_sequence_number);
         let named = || found.deletion_vector.into_iter().chain(found.named.iter().copied());
         let files = named().count() + found.scopes.iter().map(|(_, count)| count).sum::<usize>();
         let bytes = found.scopes.iter().map(|(scope, count)| scope.bytes_of_last(*count));
@@ -203,7 +204,8 @@ impl DeleteIndex {
         dangling
     }
 
-    fn applicable(&self, file: &LiveDataFile) -> Applicable<'_> {
+    /// `positions_from` is the lowest sequence number of position deletes that name no file.
+    fn applicable(&self, file: &LiveDataFile, positions_from: i64) -> Applicable<'_> {
         let sequence_number = file.data_sequence_number;
         let vector = self.deletion_vectors.get(&file.path).filter(|v| sequence_number <= v.data_sequence_number);
         let needs_key = !(self.positions.is_empty() && self.equalities.is_empty());
@@ -223,7 +225,7 @@ impl DeleteIndex {
             deletion_vector: vector,
             named,
             scopes: [
-                (positions.unwrap_or(&NOTHING), at_least(positions, sequence_number)),
+                (positions.unwrap_or(&NOTHING), at_least(positions, positions_from.max(sequence_number))),
                 (equalities.unwrap_or(&NOTHING), at_least(equalities, above)),
                 (&self.global_equalities, self.global_equalities.from(above).len()),
             ],

@@ -18,6 +18,7 @@ use crate::scan::{LiveDataFile, LiveDeleteFile, LiveDeletes};
 
 pub(crate) const SNAPSHOT: i64 = 77;
 pub(crate) const SEQUENCE: i64 = 9;
+pub(crate) const NEXT: i64 = 78;
 
 /// `id long, name string, day date, price decimal(9,2), score double, at timestamp, ok boolean, part.zone string`.
 pub(crate) fn fields() -> Value {
@@ -104,14 +105,56 @@ pub(crate) fn finish(writer: ManifestWriter, sequence_number: i64) -> ManifestFi
 
 /// Writes the manifest list of the table's snapshot.
 pub(crate) fn list(table: &LoadedTable, manifests: impl IntoIterator<Item = ManifestFile>) {
-    let output = block_on(table.file_io.new_output("memory:/list.avro").unwrap().writer()).unwrap();
-    let mut writer = match table.metadata.format_version() as u8 {
-        1 => ManifestListWriter::v1(output, SNAPSHOT, None),
-        2 => ManifestListWriter::v2(output, SNAPSHOT, None, SEQUENCE),
-        _ => ManifestListWriter::v3(output, SNAPSHOT, None, SEQUENCE, Some(1000)),
+    list_of(table, version(table), "memory:/list.avro", (SNAPSHOT, SEQUENCE), manifests);
+}
+
+fn version(table: &LoadedTable) -> u8 {
+    table.metadata.format_version() as u8
+}
+
+/// The same as a table of v2 has it, whatever the version of this one: without row ids.
+pub(crate) fn list_v2(table: &LoadedTable, manifests: impl IntoIterator<Item = ManifestFile>) {
+    list_of(table, 2, "memory:/list.avro", (SNAPSHOT, SEQUENCE), manifests);
+}
+
+fn list_of(
+    table: &LoadedTable,
+    version: u8,
+    path: &str,
+    (snapshot_id, sequence_number): (i64, i64),
+    manifests: impl IntoIterator<Item = ManifestFile>,
+) {
+    let output = block_on(table.file_io.new_output(path).unwrap().writer()).unwrap();
+    let mut writer = match version {
+        1 => ManifestListWriter::v1(output, snapshot_id, None),
+        2 => ManifestListWriter::v2(output, snapshot_id, None, sequence_number),
+        _ => ManifestListWriter::v3(output, snapshot_id, None, sequence_number, Some(1000)),
     };
     writer.add_manifests(manifests.into_iter()).unwrap();
     block_on(writer.close()).unwrap();
+}
+
+/// The table after another writer's commit on `main`, whose snapshot has the id [`NEXT`], the next sequence number, and `manifests`.
+pub(crate) fn next(
+    table: &LoadedTable,
+    parent: Option<i64>,
+    manifests: impl IntoIterator<Item = ManifestFile>,
+) -> LoadedTable {
+    list_of(table, version(table), "memory:/next.avro", (NEXT, SEQUENCE + 1), manifests);
+    let mut metadata = serde_json::to_value(&*table.metadata).unwrap();
+    let mut snapshot = metadata["snapshots"][0].clone();
+    snapshot["snapshot-id"] = json!(NEXT);
+    snapshot["sequence-number"] = json!(SEQUENCE + 1);
+    snapshot["manifest-list"] = json!("memory:/next.avro");
+    if let Some(parent) = parent {
+        snapshot["parent-snapshot-id"] = json!(parent);
+    }
+    metadata["snapshots"].as_array_mut().unwrap().push(snapshot);
+    metadata["last-sequence-number"] = json!(SEQUENCE + 1);
+    metadata["current-snapshot-id"] = json!(NEXT);
+    metadata["refs"]["main"]["snapshot-id"] = json!(NEXT);
+    metadata["snapshot-log"] = json!([]);
+    LoadedTable { file_io: table.file_io.clone(), ..loaded(metadata) }
 }
 
 pub(crate) fn partition(spec_id: i32, values: &[(&str, Value)]) -> Arc<Partition> {

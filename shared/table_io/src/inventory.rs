@@ -10,6 +10,7 @@ use model::{DataFile, DeleteKind, FileFormat, Inventory, SnapshotId};
 use ports::LoadedTable;
 
 use crate::{
+    commit::PLAN_ID,
     delete_index::DeleteIndex,
     error::{Error, Result},
     reference::reference,
@@ -54,7 +55,7 @@ pub fn inventory(table: &LoadedTable, branch: &str, live: &LiveFiles, index: &De
         data_files: data_files.collect(),
         delete_files: by_kind(&live.deletes),
         dangling_delete_files: by_kind(&index.dangling(&live.data)),
-        observed_output_ratio: observed_output_ratio(metadata),
+        observed_output_ratio: snapshot.and_then(|head| observed_output_ratio(metadata, head)),
     })
 }
 
@@ -88,9 +89,14 @@ fn by_kind(deletes: &[Arc<LiveDeleteFile>]) -> BTreeMap<DeleteKind, u64> {
     counts
 }
 
-fn observed_output_ratio(metadata: &TableMetadata) -> Option<u32> {
-    let ratio = |snapshot: &Snapshot| snapshot.summary().additional_properties.get(OUTPUT_RATIO)?.parse::<u32>().ok();
-    let ratios: Vec<_> = metadata.snapshots().filter_map(|snapshot| ratio(snapshot)).map(u64::from).collect();
+/// The mean over the head's ancestors. Rewrites that no other writer has followed yet do not count: what they showed must not
+/// be the reason to take up their own work again (invariant C-8).
+fn observed_output_ratio(metadata: &TableMetadata, head: &Snapshot) -> Option<u32> {
+    let parent = |snapshot: &&Snapshot| Some(metadata.snapshot_by_id(snapshot.parent_snapshot_id()?)?.as_ref());
+    let property = |snapshot: &Snapshot, name| snapshot.summary().additional_properties.get(name).cloned();
+    let settled = std::iter::successors(Some(head), parent).skip_while(|it| property(it, PLAN_ID).is_some());
+    let ratios: Vec<u64> =
+        settled.filter_map(|it| property(it, OUTPUT_RATIO)?.parse::<u32>().ok()).map(u64::from).collect();
     let mean = ratios.iter().sum::<u64>().checked_div(ratios.len() as u64)?;
     u32::try_from(mean).ok()
 }

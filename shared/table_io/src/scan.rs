@@ -97,6 +97,21 @@ pub struct LiveFiles {
     pub data: Vec<Arc<LiveDataFile>>,
     /// Delete files in manifest order.
     pub deletes: Vec<Arc<LiveDeleteFile>>,
+    /// For each manifest, how many of `data` and `deletes` it and those before it hold.
+    pub(crate) ends: Vec<(usize, usize)>,
+}
+
+impl LiveFiles {
+    /// The manifests, each with its live files.
+    pub(crate) fn by_manifest(
+        &self,
+    ) -> impl Iterator<Item = (&ManifestFile, &[Arc<LiveDataFile>], &[Arc<LiveDeleteFile>])> {
+        let starts = std::iter::once(&(0, 0)).chain(&self.ends);
+        self.manifests.iter().zip(starts.zip(&self.ends)).map(|(manifest, (start, end))| {
+            let data = self.data.get(start.0..end.0).unwrap_or_default();
+            (manifest, data, self.deletes.get(start.1..end.1).unwrap_or_default())
+        })
+    }
 }
 
 /// Reads the manifests of `snapshot_id`, one at a time. An absent snapshot id (a table without snapshots) has no files.

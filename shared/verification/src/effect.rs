@@ -7,7 +7,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use model::{DataFile, Effect, Group, GroupId, Inventory, Plan, Verdict};
+use model::{DataFile, Effect, Group, GroupId, Inventory, Plan, Verdict, total};
 
 /// Compares the table `before` and `after` the commit of `committed_groups` of `plan`. `replan_is_empty` says whether the
 /// same options find no group any more. The reasons say what is off, or why something could not be judged.
@@ -40,8 +40,8 @@ pub fn check_effect(
         verdict: if broken.is_empty() { Verdict::AsPlanned } else { Verdict::Broken },
         small_files_before: small_files(plan, before.data_files.iter()),
         small_files_after: small_files(plan, after.data_files.iter()),
-        delete_files_before: before.delete_files.values().sum(),
-        delete_files_after: after.delete_files.values().sum(),
+        delete_files_before: total(before.delete_files.values().copied()),
+        delete_files_after: total(after.delete_files.values().copied()),
     };
     broken.extend(notes);
     (effect, broken)
@@ -124,7 +124,7 @@ fn unknown_groups(plan: &Plan, committed: &[GroupId]) -> Vec<String> {
 }
 
 fn dangling(plan: &Plan, after: &Inventory) -> Option<String> {
-    let left: u64 = after.dangling_delete_files.values().sum();
+    let left = total(after.dangling_delete_files.values().copied());
     (plan.options.remove_dangling_deletes && left > 0)
         .then(|| format!("{left} delete files apply to no live data file and should have left with the commit"))
 }

@@ -48,7 +48,7 @@ class Firn:
             raise AssertionError(said) from None
 
 
-def grow(world, steps, upgrades=True):
+def grow(world, steps):
     """Random commits; every kind of change has its turn."""
     rng = world.rng
     for _ in range(steps):
@@ -65,7 +65,7 @@ def grow(world, steps, upgrades=True):
             world.evolve_schema()
         elif change < 0.96:
             world.evolve_spec()
-        elif upgrades:
+        else:
             world.upgrade()
 
 
@@ -98,13 +98,10 @@ def check(folder, seed, binary):
     base = world.json["current-snapshot-id"]
     arguments = options
     if rng.random() < 0.3:
-        if world.version >= 3 and world.json["next-row-id"] == 0:
-            world.append()  # the first commit after an upgrade gives rows their ids
-            base = world.json["current-snapshot-id"]
         plan = f"{folder}/plan.json"
         code, _, said = firn.run("plan", "db.t", *options, "--out", plan)
         assert code == 0, said
-        grow(world, rng.randint(1, 3), upgrades=False)
+        grow(world, rng.randint(1, 3))
         arguments = ["--plan", plan]
     known, _ = check_table(Table(world.metadata))
     assert not known, f"the writer of this test is wrong: {known[:3]}"
@@ -137,12 +134,6 @@ def check_commit(firn, world, after, before, record, said, options, base):
     assert code == 0 and verdict["equal"], told
     if options != ():
         code, plan, told = firn.run("plan", "db.t", *options)
-        rounds = 4 if any("target-file-size" in o for o in options) else 0  # each commit teaches the planner its ratio of sizes
-        while plan["groups"] and rounds:
-            rounds -= 1
-            firn.run("compact", "db.t", *options)
-            same(rows_of(location(world.catalog, "t")), before, f"rows after another round: {told}")
-            code, plan, told = firn.run("plan", "db.t", *options)
         assert code == 0 and plan["groups"] == [], f"planned again after the commit: {told}\n{said}"
 
 

@@ -219,6 +219,12 @@ def field_ids(table, arrow_schema):
     return lambda path, field: mapping.get(path)
 
 
+def wrapped(value, type_name):
+    """`value` as Java's integers have it: truncating the smallest ones wraps around."""
+    bits = {"int": 32, "long": 64}.get(type_name)
+    return value if bits is None or value is None else (value + 2 ** (bits - 1)) % 2 ** bits - 2 ** (bits - 1)
+
+
 def transform(name, type_name):
     f = parse_transform(name).transform(NestedField(field_id=1, name="x", type=type_name, required=False).field_type)
 
@@ -227,7 +233,7 @@ def transform(name, type_name):
             v = v.decode()
         elif type_name.startswith("decimal") and v is not None:
             v = decimal.Decimal(v).scaleb(-int(type_name.split(",")[1].strip(" )")), decimal.Context(prec=60))
-        r = f(v)
+        r = wrapped(f(v), type_name)
         return int(r.scaleb(int(type_name.split(",")[1].strip(" )")))) if isinstance(r, decimal.Decimal) else internal(r)
     return apply
 

@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use committer::{Ending, Job, RewrittenGroup};
 use indicatif::ProgressBar;
-use model::{Effect, Group, Inventory, Outcome, Plan, Verdict};
+use model::{Effect, Group, Inventory, Outcome, Plan, Verdict, total};
 use planner::plan_with;
 use ports::{Catalog, LoadedTable};
 use rewrite_engine::GroupOutput;
@@ -68,7 +68,7 @@ impl Run<'_> {
         let groups = self.plan.groups.len();
         let commits = if options.partial_progress_enabled { options.partial_progress_max_commits.max(1) } else { 1 };
         let size = groups.div_ceil(usize::try_from(commits).unwrap_or(1)).max(1);
-        let bar = render::progress(self.session, self.plan.groups.iter().map(|it| it.input_bytes).sum());
+        let bar = render::progress(self.session, total(self.plan.groups.iter().map(|it| it.input_bytes)));
         let attempt_id = uuid::Uuid::now_v7().simple().to_string();
         let mut failed_commits = 0;
         // A plan without groups is one batch without groups: its commit removes dangling deletes.

@@ -1,26 +1,23 @@
 //! The manifests and the manifest list of a rewrite (rewrite rules D.2, D.5, D.6).
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    sync::Arc,
-};
+mod family;
+mod leaving;
+mod policy;
+
+use std::{collections::BTreeMap, sync::Arc};
 
 use iceberg::spec::{
-    DataFile, DataFileBuilder, FormatVersion, Manifest, ManifestContentType, ManifestEntry, ManifestEntryRef,
-    ManifestFile, ManifestListWriter, ManifestMetadata, ManifestStatus, ManifestWriter, ManifestWriterBuilder,
-    PartitionSpec, SchemaRef,
+    DataFile, FormatVersion, ManifestContentType, ManifestFile, ManifestListWriter, ManifestWriter,
+    ManifestWriterBuilder, PartitionSpec, SchemaRef,
 };
 use ports::LoadedTable;
 
+use self::{family::Families, leaving::Leaving, policy::MergePolicy};
 use super::{Change, Rewrite, identity, validate::output_sequence_number};
-use crate::{
-    error::{Error, Result},
-    manifest::load_entries,
-    scan::LiveDataFile,
-};
+use crate::error::{Error, Result};
 
 /// Entries in one manifest, at most. An entry of a table with many columns takes about 2 KB, so that a manifest stays near
-/// Iceberg's default target of 8 MiB.
+/// Iceberg's default target of 8 MiB, and little memory is needed to write one.
 const ENTRIES_MAX: usize = 4_000;
 
 /// A manifest list that was written.
@@ -31,8 +28,6 @@ pub(super) struct WrittenList {
     pub(super) row_range: Option<(u64, u64)>,
 }
 
-type DeleteIdentity = (Arc<str>, Option<(u64, u64)>);
-
 /// Writes every manifest that changes and the list; `written` names them as they come, for whoever cleans up.
 pub(super) async fn write(
     table: &LoadedTable,
@@ -40,33 +35,34 @@ pub(super) async fn write(
     change: &Change,
     written: &mut Vec<String>,
 ) -> Result<WrittenList> {
-    let mut writer = Manifests { table, rewrite, written, number: 0 };
-    let mut list = writer.added().await?;
-    let (affected, kept) = affected(table, change).await?;
-    list.extend(writer.rewritten(change, affected).await?);
+    let mut manifests = Manifests { table, rewrite, written, number: 0 };
+    let mut list = manifests.added().await?;
+    let leaving = Leaving::of(change);
+    let (again, kept) = sort_out(table, change, &leaving, &list);
+    list.extend(manifests.rewritten(&leaving, &again).await?);
     list.extend(kept);
-    writer.list(change, list).await
+    manifests.list(change, list).await
 }
 
-/// Manifests that hold something that leaves, and those that stay as they are. Manifests without live entries are dropped.
-async fn affected(table: &LoadedTable, change: &Change) -> Result<(Vec<ManifestFile>, Vec<ManifestFile>)> {
-    let data: HashSet<&str> = change.removed.iter().map(|file| file.path.as_ref()).collect();
-    let deletes: HashSet<&str> = change.dead.iter().map(|file| file.path.as_ref()).collect();
-    let (mut affected, mut kept) = (Vec::new(), Vec::new());
-    for manifest in &change.live.manifests {
-        let leaving = if manifest.content == ManifestContentType::Data { &data } else { &deletes };
-        if manifest.added_files_count == Some(0) && manifest.existing_files_count == Some(0) {
-            continue;
-        }
-        let entries =
-            if leaving.is_empty() { Vec::new() } else { load_entries(table, manifest, &BTreeSet::new()).await? };
-        if entries.iter().any(|entry| entry.is_alive() && leaving.contains(entry.file_path())) {
-            affected.push(manifest.clone());
-        } else {
-            kept.push(manifest.clone());
-        }
+/// Manifests that are written again, because something leaves them or to merge them, and those that stay as they are.
+/// Manifests without live entries are dropped.
+fn sort_out(
+    table: &LoadedTable,
+    change: &Change,
+    leaving: &Leaving<'_>,
+    added: &[ManifestFile],
+) -> (Vec<ManifestFile>, Vec<ManifestFile>) {
+    let live = change.live.by_manifest().filter(|(_, data, deletes)| !(data.is_empty() && deletes.is_empty()));
+    let (mut again, mut kept) = (Vec::new(), Vec::new());
+    for (manifest, data, deletes) in live {
+        let loses = data.iter().any(|file| leaving.has_data(&file.path))
+            || deletes.iter().any(|delete| leaving.has_delete(&identity(delete)));
+        if loses { again.push(manifest.clone()) } else { kept.push(manifest.clone()) }
     }
-    Ok((affected, kept))
+    let policy = MergePolicy::of(table.metadata.properties());
+    let (merged, kept) = policy.merge(kept, added.len() + again.len());
+    again.extend(merged);
+    (again, kept)
 }
 
 struct Manifests<'a> {
@@ -100,31 +96,14 @@ impl Manifests<'_> {
         Ok(manifests)
     }
 
-    /// What the affected manifests hold, written again: those of one content, schema and spec together, so that their number
-    /// shrinks with every commit.
-    async fn rewritten(&mut self, change: &Change, affected: Vec<ManifestFile>) -> Result<Vec<ManifestFile>> {
-        let mut families: BTreeMap<String, (ManifestMetadata, Vec<ManifestEntryRef>)> = BTreeMap::new();
-        for file in affected {
-            let path = &file.manifest_path;
-            let manifest = file.load_manifest(&self.table.file_io).await.map_err(|e| Error::read(path, e))?;
-            let (entries, metadata) = Manifest::into_parts(manifest);
-            let family = format!("{:?}/{}/{:?}", file.content, file.partition_spec_id, metadata);
-            families.entry(family).or_insert_with(|| (metadata, Vec::new())).1.extend(entries);
+    /// What the manifests `again` hold, written again: those of one content, schema and spec together, so that their number
+    /// shrinks with every commit. One is in memory at a time.
+    async fn rewritten(&mut self, leaving: &Leaving<'_>, again: &[ManifestFile]) -> Result<Vec<ManifestFile>> {
+        let mut families = Families::default();
+        for file in again {
+            families.copy(self, leaving, file).await?;
         }
-        let leaving = Leaving::of(change);
-        let mut manifests = Vec::new();
-        for (metadata, mut entries) in families.into_values() {
-            entries.retain(|entry| entry.is_alive());
-            for part in entries.chunks(ENTRIES_MAX) {
-                let (schema, spec) = (Arc::clone(metadata.schema()), metadata.partition_spec().clone());
-                let (path, mut writer) = self.writer(schema, spec, *metadata.content())?;
-                for entry in part {
-                    leaving.write(&mut writer, entry, &path)?;
-                }
-                manifests.push(close(&path, writer).await?);
-            }
-        }
-        Ok(manifests)
+        families.close().await
     }
 
     fn writer(
@@ -173,81 +152,6 @@ impl Manifests<'_> {
 
 async fn close(path: &str, writer: ManifestWriter) -> Result<ManifestFile> {
     writer.write_manifest_file().await.map_err(|e| Error::write(path, e))
-}
-
-/// What leaves, for the entries of a manifest that is written again.
-struct Leaving<'a> {
-    data: HashSet<&'a str>,
-    deletes: HashSet<DeleteIdentity>,
-    live: HashMap<&'a str, &'a LiveDataFile>,
-}
-
-impl<'a> Leaving<'a> {
-    fn of(change: &'a Change) -> Self {
-        Self {
-            data: change.removed.iter().map(|file| file.path.as_ref()).collect(),
-            deletes: change.dead.iter().map(|delete| identity(delete)).collect(),
-            live: change.live.data.iter().map(|file| (file.path.as_ref(), file.as_ref())).collect(),
-        }
-    }
-
-    fn takes(&self, file: &DataFile) -> bool {
-        match self.live.get(file.file_path()) {
-            Some(live) => self.data.contains(live.path.as_ref()),
-            None => {
-                let unsigned = |value: Option<i64>| value.and_then(|it| u64::try_from(it).ok());
-                let place = unsigned(file.content_offset()).zip(unsigned(file.content_size_in_bytes()));
-                self.deletes.contains(&(file.file_path().into(), place))
-                    || self.deletes.contains(&(file.file_path().into(), None))
-            }
-        }
-    }
-
-    fn write(&self, writer: &mut ManifestWriter, entry: &ManifestEntry, path: &str) -> Result<()> {
-        let sequence_number = entry.sequence_number().unwrap_or(0);
-        let file_sequence_number = Some(entry.file_sequence_number.unwrap_or(sequence_number));
-        let file = self.with_row_id(entry.data_file()).map_err(|reason| Error::corrupt(path, reason))?;
-        let result = if self.takes(&file) {
-            writer.add_delete_file(file, sequence_number, file_sequence_number)
-        } else {
-            debug_assert_ne!(entry.status(), ManifestStatus::Deleted);
-            writer.add_existing_file(file, entry.snapshot_id().unwrap_or(0), sequence_number, file_sequence_number)
-        };
-        result.map_err(|e| Error::write(path, e))
-    }
-
-    /// The entry's file with its inherited `first_row_id` written out: its place in the manifest changes.
-    fn with_row_id(&self, file: &DataFile) -> std::result::Result<DataFile, String> {
-        let inherited = self.live.get(file.file_path()).and_then(|live| live.first_row_id);
-        if file.first_row_id() == inherited || inherited.is_none() {
-            return Ok(file.clone());
-        }
-        let mut builder = DataFileBuilder::default();
-        builder
-            .content(file.content_type())
-            .file_path(file.file_path().to_owned())
-            .file_format(file.file_format())
-            .partition(file.partition().clone())
-            .record_count(file.record_count())
-            .file_size_in_bytes(file.file_size_in_bytes())
-            .column_sizes(file.column_sizes().clone())
-            .value_counts(file.value_counts().clone())
-            .null_value_counts(file.null_value_counts().clone())
-            .nan_value_counts(file.nan_value_counts().clone())
-            .lower_bounds(file.lower_bounds().clone())
-            .upper_bounds(file.upper_bounds().clone())
-            .key_metadata(file.key_metadata().map(<[u8]>::to_vec))
-            .split_offsets(file.split_offsets().map(<[i64]>::to_vec))
-            .equality_ids(file.equality_ids())
-            .first_row_id(inherited)
-            .referenced_data_file(file.referenced_data_file())
-            .content_offset(file.content_offset())
-            .content_size_in_bytes(file.content_size_in_bytes());
-        if let Some(order) = file.sort_order_id() {
-            builder.sort_order_id(order);
-        }
-        builder.build().map_err(|error| format!("{}: {error}", file.file_path()))
-    }
 }
 
 /// Where metadata files go: `write.metadata.path`, else `metadata` under the table's location.

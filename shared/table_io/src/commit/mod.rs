@@ -10,7 +10,10 @@ use iceberg::{
     TableRequirement, TableUpdate,
     spec::{DataFile, Operation, Snapshot, SnapshotReference, SnapshotRetention, Summary},
 };
+use model::total;
 use ports::LoadedTable;
+
+pub(crate) use summary::PLAN_ID;
 
 use crate::{
     error::Result,
@@ -108,7 +111,7 @@ pub enum CommitConflict {
         /// Its location.
         path: String,
     },
-    /// A position delete or deletion vector arrived on an input.
+    /// A delete arrived on an input, and would not apply to its rows in the outputs.
     #[error("new deletes in {delete_path} apply to input {path}")]
     NewDeletes {
         /// The delete file.
@@ -119,6 +122,22 @@ pub enum CommitConflict {
     /// The dangling deletes that the rewrite was to remove are gone, and it has no files.
     #[error("another writer removed the dangling deletes already")]
     NothingLeft,
+    /// An equality delete arrived in the partition that rows of another partition spec were written to: it never applied to them.
+    #[error(
+        "new equality deletes in {delete_path} would apply to output {path}, whose rows come from another partition spec"
+    )]
+    NewDeletesOnOutput {
+        /// The delete file.
+        delete_path: String,
+        /// The output.
+        path: String,
+    },
+    /// The rows of an input got row ids that the outputs do not have.
+    #[error("the rows of input {path} got their row ids after it was planned: the first commit after an upgrade to v3")]
+    NewRowIds {
+        /// The input.
+        path: String,
+    },
     /// The spec of the outputs is gone.
     #[error("partition spec {0} of the outputs does not exist any more")]
     SpecGone(i32),
@@ -214,8 +233,8 @@ fn prepared(
         ],
         written,
         removed_delete_files: change.dead.len() as u64,
-        removed_records: change.removed.iter().map(|file| file.records).sum(),
-        added_records: change.added.iter().map(|file| file.records).sum(),
+        removed_records: total(change.removed.iter().map(|file| file.records)),
+        added_records: total(change.added.iter().map(|file| file.records)),
     }
 }
 
@@ -235,3 +254,6 @@ pub fn find_plan(table: &LoadedTable, plan_id: &str, snapshot_id: i64) -> Option
     let found = snapshot.summary().additional_properties.get(summary::PLAN_ID)?;
     (found == plan_id).then_some(snapshot_id)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use model::total;
+
 use super::{Change, Rewrite};
 use crate::scan::{LiveDataFile, LiveDeleteFile, LiveDeletes};
 
 /// The summary property that names the plan.
-pub(super) const PLAN_ID: &str = "firn.plan-id";
+pub(crate) const PLAN_ID: &str = "firn.plan-id";
 
 pub(super) fn summary(rewrite: &Rewrite, change: &Change) -> HashMap<String, String> {
     let mut counts = Counts::default();
@@ -76,26 +78,26 @@ impl Totals {
         let mut totals = Self::default();
         for file in data {
             totals.data_files += 1;
-            totals.records += file.records;
-            totals.bytes += file.size_bytes;
+            totals.records = total([totals.records, file.records]);
+            totals.bytes = total([totals.bytes, file.size_bytes]);
         }
         for file in deletes {
             match file.deletes {
                 LiveDeletes::Position { .. } => {
                     totals.position_files += 1;
-                    totals.position_deletes += file.records;
-                    totals.bytes += file.size_bytes;
+                    totals.position_deletes = total([totals.position_deletes, file.records]);
+                    totals.bytes = total([totals.bytes, file.size_bytes]);
                 }
                 // A Puffin file is shared: only the vector's own bytes count.
                 LiveDeletes::DeletionVector { size, .. } => {
                     totals.vectors += 1;
-                    totals.position_deletes += file.records;
-                    totals.bytes += size;
+                    totals.position_deletes = total([totals.position_deletes, file.records]);
+                    totals.bytes = total([totals.bytes, size]);
                 }
                 LiveDeletes::Equality { .. } => {
                     totals.equality_files += 1;
-                    totals.equality_deletes += file.records;
-                    totals.bytes += file.size_bytes;
+                    totals.equality_deletes = total([totals.equality_deletes, file.records]);
+                    totals.bytes = total([totals.bytes, file.size_bytes]);
                 }
             }
         }

@@ -32,13 +32,16 @@ pub(super) async fn validate(
         Ok(removed) => removed,
         Err(path) => return Ok(Err(CommitConflict::InputGone { path })),
     };
+    let added = added(table, rewrite)?;
     if head.snapshot_id() != rewrite.base_snapshot_id {
         let base = scan(table, Some(rewrite.base_snapshot_id), None).await?;
-        if let Some(conflict) = new_deletes(&base, &live, &removed, rewrite)? {
+        if let Some(conflict) = new_row_ids(&base, &removed) {
+            return Ok(Err(conflict));
+        }
+        if let Some(conflict) = new_deletes(&base, &live, &Files { removed: &removed, added: &added }, rewrite)? {
             return Ok(Err(conflict));
         }
     }
-    let added = added(table, rewrite)?;
     check_records(table, rewrite, &removed, &added)?;
     let dead = dead(&live, &removed, &added, rewrite.remove_dangling_deletes)?;
     Ok(Ok(Change { head: Arc::clone(head), live, removed, added, dead }))
@@ -78,32 +81,62 @@ fn removed(live: &LiveFiles, rewrite: &Rewrite) -> std::result::Result<Vec<Arc<L
     rewrite.removed.iter().map(find).collect()
 }
 
-/// Deletes that arrived since the base and apply to an input. Equality deletes are fine as long as the outputs keep the base's
-/// sequence number: they apply to the outputs as they did to the inputs (rule D.2).
+/// The first commit after an upgrade to v3 gives older rows their ids (Iceberg spec, "Row Lineage for Upgraded Tables"). Outputs made
+/// before it do not have them (C-7).
+fn new_row_ids(base: &LiveFiles, removed: &[Arc<LiveDataFile>]) -> Option<CommitConflict> {
+    let unnumbered = base.data.iter().filter(|file| file.first_row_id.is_none()).map(|file| file.path.as_ref());
+    let unnumbered: HashSet<&str> = unnumbered.collect();
+    let found = removed.iter().find(|file| file.first_row_id.is_some() && unnumbered.contains(file.path.as_ref()));
+    found.map(|file| CommitConflict::NewRowIds { path: file.path.to_string() })
+}
+
+struct Files<'a> {
+    removed: &'a [Arc<LiveDataFile>],
+    added: &'a [Arc<LiveDataFile>],
+}
+
+impl Files<'_> {
+    /// Whether rows move between partition specs, and so out of the scope of some equality deletes and into that of others.
+    fn change_spec(&self) -> bool {
+        let mut specs = self.removed.iter().chain(self.added).map(|file| file.partition.spec_id);
+        specs.next().is_some_and(|first| specs.any(|spec| spec != first))
+    }
+}
+
+/// Deletes that arrived since the base and apply to an input, or would apply to an output but did not to its rows.
+///
+/// Equality deletes are fine as long as they apply to the outputs as they did to the inputs (C-4): the outputs keep the base's
+/// sequence number (rule D.2), and the scope is the whole table or no row changes its spec.
 fn new_deletes(
     base: &LiveFiles,
     live: &LiveFiles,
-    removed: &[Arc<LiveDataFile>],
+    files: &Files<'_>,
     rewrite: &Rewrite,
 ) -> Result<Option<CommitConflict>> {
     let known: HashSet<_> = base.deletes.iter().map(|delete| identity(delete)).collect();
-    let is_equality = |delete: &LiveDeleteFile| matches!(delete.deletes, LiveDeletes::Equality { .. });
-    let matters = |delete: &&Arc<LiveDeleteFile>| {
-        let is_harmless = rewrite.use_starting_sequence_number && is_equality(delete);
-        !is_harmless && !known.contains(&identity(delete))
-    };
+    let keeps_scope = |delete: &LiveDeleteFile| delete.global || !files.change_spec();
+    let is_harmless =
+        |delete: &LiveDeleteFile| rewrite.use_starting_sequence_number && is_equality(delete) && keeps_scope(delete);
+    let matters = |delete: &&Arc<LiveDeleteFile>| !known.contains(&identity(delete)) && !is_harmless(delete);
     let fresh: Vec<Arc<LiveDeleteFile>> = live.deletes.iter().filter(matters).cloned().collect();
     let index = DeleteIndex::new(&fresh)?;
-    for file in removed {
-        let found = index.for_data_file(file);
-        if let Some(delete) = found.all().next() {
-            return Ok(Some(CommitConflict::NewDeletes {
-                delete_path: delete.path.to_string(),
-                path: file.path.to_string(),
-            }));
+    for file in files.removed {
+        if let Some(delete) = index.for_data_file(file).all().next() {
+            let (delete_path, path) = (delete.path.to_string(), file.path.to_string());
+            return Ok(Some(CommitConflict::NewDeletes { delete_path, path }));
+        }
+    }
+    for file in files.added {
+        if let Some(delete) = index.for_data_file(file).equalities.first() {
+            let (delete_path, path) = (delete.path.to_string(), file.path.to_string());
+            return Ok(Some(CommitConflict::NewDeletesOnOutput { delete_path, path }));
         }
     }
     Ok(None)
+}
+
+fn is_equality(delete: &LiveDeleteFile) -> bool {
+    matches!(delete.deletes, LiveDeletes::Equality { .. })
 }
 
 /// The outputs as they will be live.
@@ -181,7 +214,6 @@ fn dead(
     let gone: HashSet<&str> = removed.iter().map(|file| file.path.as_ref()).collect();
     let mut files: Vec<_> = live.data.iter().filter(|file| !gone.contains(file.path.as_ref())).cloned().collect();
     let index = DeleteIndex::new(&live.deletes)?;
-    let is_equality = |delete: &LiveDeleteFile| matches!(delete.deletes, LiveDeletes::Equality { .. });
     let mut dead = index.dangling(&files);
     dead.retain(|delete| !is_equality(delete));
     files.extend(added.iter().cloned());

@@ -174,3 +174,13 @@ fn what_dangles_is_what_applies_to_nothing() {
     unreached.sort();
     assert_eq!(dangling(&index, &data), unreached);
 }
+
+#[test]
+fn c8_position_deletes_older_than_an_output_count_for_nothing_on_it() {
+    let index = index([live_delete("p", position(None), &day(0, "a"), 7)]);
+    // An output of a rewrite keeps the sequence number of the planned snapshot, and was written by a later one.
+    let output = LiveDataFile { file_sequence_number: 8, ..live_data("f", &day(0, "a"), 7) };
+    assert_eq!(index.count_for_data_file(&output).files, 0);
+    let of_another_writer = live_data("f", &day(0, "a"), 7);
+    assert_eq!(index.count_for_data_file(&of_another_writer).files, 1);
+}

@@ -9,7 +9,7 @@ fn live(data: Vec<LiveDataFile>, deletes: Vec<LiveDeleteFile>) -> (LiveFiles, De
     let deletes: Vec<_> = deletes.into_iter().map(Arc::new).collect();
     let index = DeleteIndex::new(&deletes).unwrap();
     let data = data.into_iter().map(Arc::new).collect();
-    (LiveFiles { manifests: Vec::new(), data, deletes }, index)
+    (LiveFiles { data, deletes, ..LiveFiles::default() }, index)
 }
 
 fn of(table: &LoadedTable, data: Vec<LiveDataFile>, deletes: Vec<LiveDeleteFile>) -> Inventory {
@@ -91,16 +91,30 @@ fn an_encrypted_table_supports_no_rewrite() {
 }
 
 #[test]
-fn the_output_ratio_is_the_mean_of_past_rewrites() {
-    let mut metadata = serde_json::to_value(&*table(2, json!([])).metadata).unwrap();
-    let mut snapshots = Vec::new();
-    for (id, ratio) in [(SNAPSHOT, "80"), (78, "not a number"), (79, "91")] {
-        let mut snapshot = metadata["snapshots"][0].clone();
-        snapshot["snapshot-id"] = json!(id);
-        snapshot["summary"] = json!({"operation": "replace", "firn.output-ratio-percent": ratio});
-        snapshots.push(snapshot);
-    }
-    metadata["snapshots"] = json!(snapshots);
-    assert_eq!(of(&loaded(metadata), Vec::new(), Vec::new()).observed_output_ratio, Some(85));
-    assert_eq!(of(&table(2, json!([])), Vec::new(), Vec::new()).observed_output_ratio, None);
+fn c8_the_output_ratio_is_the_mean_of_rewrites_that_another_commit_followed() {
+    let rewrite =
+        |ratio: &str| json!({"operation": "replace", "firn.plan-id": "p", "firn.output-ratio-percent": ratio});
+    let append = json!({"operation": "append"});
+    let ratio = |summaries: &[&serde_json::Value]| {
+        let mut metadata = serde_json::to_value(&*table(2, json!([])).metadata).unwrap();
+        let mut snapshots = Vec::new();
+        for (at, summary) in summaries.iter().enumerate() {
+            let mut snapshot = metadata["snapshots"][0].clone();
+            snapshot["snapshot-id"] = json!(at + 1);
+            snapshot["summary"] = (*summary).clone();
+            if at > 0 {
+                snapshot["parent-snapshot-id"] = json!(at);
+            }
+            snapshots.push(snapshot);
+        }
+        metadata["snapshots"] = json!(snapshots);
+        metadata["current-snapshot-id"] = json!(summaries.len());
+        metadata["refs"] = json!({"main": {"snapshot-id": summaries.len(), "type": "branch"}});
+        of(&loaded(metadata), Vec::new(), Vec::new()).observed_output_ratio
+    };
+    let rewrites = [rewrite("80"), rewrite("not a number"), rewrite("91")];
+    assert_eq!(ratio(&[&rewrites[0], &rewrites[1], &rewrites[2], &append]), Some(85));
+    assert_eq!(ratio(&[&rewrites[0], &append, &rewrites[1], &rewrites[2]]), Some(80));
+    assert_eq!(ratio(&[&append, &rewrites[0], &rewrites[2]]), None);
+    assert_eq!(ratio(&[&append]), None);
 }

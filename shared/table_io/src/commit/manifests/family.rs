@@ -1,0 +1,61 @@
+//! Manifests of one content, schema and spec, written again as few.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use iceberg::spec::{Manifest, ManifestFile, ManifestWriter};
+
+use super::{ENTRIES_MAX, Leaving, Manifests, close};
+use crate::error::{Error, Result};
+
+/// The open manifest of each family, and those that are full.
+#[derive(Default)]
+pub(super) struct Families {
+    open: BTreeMap<String, Open>,
+    full: Vec<ManifestFile>,
+}
+
+struct Open {
+    path: String,
+    writer: ManifestWriter,
+    entries: usize,
+}
+
+impl Families {
+    /// Copies the live entries of `file`.
+    pub(super) async fn copy(
+        &mut self,
+        manifests: &mut Manifests<'_>,
+        leaving: &Leaving<'_>,
+        file: &ManifestFile,
+    ) -> Result<()> {
+        let path = &file.manifest_path;
+        let manifest = file.load_manifest(&manifests.table.file_io).await.map_err(|e| Error::read(path, e))?;
+        let (entries, metadata) = Manifest::into_parts(manifest);
+        let family = format!("{:?}/{}/{:?}", file.content, file.partition_spec_id, metadata);
+        for entry in entries.iter().filter(|entry| entry.is_alive()) {
+            if self.open.get(&family).is_some_and(|open| open.entries >= ENTRIES_MAX)
+                && let Some(open) = self.open.remove(&family)
+            {
+                self.full.push(close(&open.path, open.writer).await?);
+            }
+            if !self.open.contains_key(&family) {
+                let (schema, spec) = (Arc::clone(metadata.schema()), metadata.partition_spec().clone());
+                let (path, writer) = manifests.writer(schema, spec, *metadata.content())?;
+                self.open.insert(family.clone(), Open { path, writer, entries: 0 });
+            }
+            if let Some(open) = self.open.get_mut(&family) {
+                leaving.write(&mut open.writer, entry, &open.path)?;
+                open.entries += 1;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn close(self) -> Result<Vec<ManifestFile>> {
+        let mut manifests = self.full;
+        for open in self.open.into_values() {
+            manifests.push(close(&open.path, open.writer).await?);
+        }
+        Ok(manifests)
+    }
+}
