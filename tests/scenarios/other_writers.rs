@@ -246,3 +246,14 @@ fn dead_deletes_leave_with_the_files_they_applied_to_and_live_ones_stay() {
     assert_eq!(ids, [2]);
     assert_eq!(reading.of(Content::Positions).count(), 0);
 }
+
+#[test]
+fn a_delete_in_the_output_spec_during_a_fan_out_must_not_reach_rows_it_never_applied_to() {
+    // In the new spec's partition a there is one file; rows 0 to 4 are in a file of the old spec, which the delete spares.
+    let given = shapes::v2_other_spec();
+    for moment in MOMENTS {
+        let met = meets(&given, moment, |writer, _| assert!(writer.delete_keys(&[1, 31], "a")));
+        let rows = met.given.writer.expected();
+        assert!(rows.iter().any(|row| row.id == 1) && !rows.iter().any(|row| row.id == 31), "{}", met.at);
+    }
+}

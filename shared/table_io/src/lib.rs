@@ -17,7 +17,9 @@ mod reference;
 mod scan;
 mod single_value;
 
-pub use commit::{CommitConflict, PreparedCommit, Rewrite, WrittenFile, find_plan, prepare_commit};
+pub use commit::{
+    CommitConflict, PreparedCommit, Rewrite, WrittenFile, commit_gives_first_row_ids, find_plan, prepare_commit,
+};
 pub use delete_index::{DeleteIndex, FileDeletes};
 pub use error::{Error, Result};
 pub use filter::Filter;

@@ -55,7 +55,7 @@ impl Run<'_> {
         let has_work = !plan.groups.is_empty() || plan.dangling_delete_files > 0;
         let Some(base) = plan.base_snapshot_id.filter(|_| has_work) else { return };
         match Source::open(table, base.0).await {
-            Ok(source) => self.batches(&Arc::new(source), record).await,
+            Ok(source) => self.batches(table, &Arc::new(source), record).await,
             Err(error) => record.fail(&error.into()),
         }
         if !record.evidence.snapshot_ids.is_empty() {
@@ -63,10 +63,25 @@ impl Run<'_> {
         }
     }
 
-    async fn batches(&self, source: &Arc<Source>, record: &mut Record) {
+    /// How many commits the groups are cut into.
+    fn commits(&self, table: &LoadedTable, record: &mut Record) -> u32 {
         let options = &self.plan.options;
+        if !options.partial_progress_enabled {
+            return 1;
+        }
+        if table_io::commit_gives_first_row_ids(table) {
+            // The first commit would change the inputs of the others (invariant C-7).
+            let reason =
+                "one commit without partial progress: the first one after an upgrade to v3 gives rows their ids";
+            record.evidence.reasons.push(reason.to_owned());
+            return 1;
+        }
+        options.partial_progress_max_commits.max(1)
+    }
+
+    async fn batches(&self, table: &LoadedTable, source: &Arc<Source>, record: &mut Record) {
         let groups = self.plan.groups.len();
-        let commits = if options.partial_progress_enabled { options.partial_progress_max_commits.max(1) } else { 1 };
+        let commits = self.commits(table, record);
         let size = groups.div_ceil(usize::try_from(commits).unwrap_or(1)).max(1);
         let bar = render::progress(self.session, total(self.plan.groups.iter().map(|it| it.input_bytes)));
         let attempt_id = uuid::Uuid::now_v7().simple().to_string();
@@ -78,7 +93,7 @@ impl Run<'_> {
             let batch = Batch { number, groups: start..end, attempt_id: &attempt_id, source, bar: &bar };
             let next = self.batch(&batch, record).await;
             failed_commits += u32::from(next == Next::FailedCommit);
-            if next == Next::Stop || failed_commits > options.partial_progress_max_failed_commits {
+            if next == Next::Stop || failed_commits > self.plan.options.partial_progress_max_failed_commits {
                 let rest = self.plan.groups.iter().skip(end);
                 rest.for_each(|group| record.group_skipped(group, "not tried: the run ended before"));
                 break;

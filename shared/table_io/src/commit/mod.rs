@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use iceberg::{
     TableRequirement, TableUpdate,
-    spec::{DataFile, Operation, Snapshot, SnapshotReference, SnapshotRetention, Summary},
+    spec::{DataFile, FormatVersion, Operation, Snapshot, SnapshotReference, SnapshotRetention, Summary},
 };
 use model::total;
 use ports::LoadedTable;
@@ -244,6 +244,13 @@ fn retention(table: &LoadedTable, branch: &str) -> SnapshotRetention {
         SnapshotRetention::Branch { min_snapshots_to_keep: None, max_snapshot_age_ms: None, max_ref_age_ms: None },
         |it| it.retention,
     )
+}
+
+/// Whether the next commit gives the rows of all live files their first row ids: the first one after an upgrade to v3 (Iceberg
+/// spec, "Row Lineage for Upgraded Tables"). Outputs made before it cannot be committed after it (C-7).
+#[must_use]
+pub fn commit_gives_first_row_ids(table: &LoadedTable) -> bool {
+    table.metadata.format_version() >= FormatVersion::V3 && table.metadata.next_row_id() == 0
 }
 
 /// The snapshot in the table's history that carries `firn.plan-id` = `plan_id` and the id `snapshot_id`: proof that a commit
