@@ -8,7 +8,10 @@ use iceberg::{
     spec::{TableMetadata, TableMetadataBuildResult},
 };
 use ports::LoadedTable;
+use serde_json::Value;
 use uuid::Uuid;
+
+use crate::namesakes::Namesakes;
 
 /// A new metadata file, not written yet.
 #[derive(Debug)]
@@ -27,7 +30,8 @@ impl NewMetadata {
     /// # Errors
     /// `DataInvalid` when the updates do not fit the table.
     pub(crate) fn build(base: &LoadedTable, updates: Vec<TableUpdate>) -> iceberg::Result<Self> {
-        let previous = TableMetadata::clone(&base.metadata);
+        let namesakes = Namesakes::of(&base.metadata);
+        let previous = namesakes.hidden(&base.metadata)?;
         let mut builder = previous.into_builder(Some(base.metadata_location.clone()));
         for update in updates {
             builder = update.apply(builder)?;
@@ -42,7 +46,7 @@ impl NewMetadata {
                 && *old != base.metadata_location
                 && metadata.metadata_log().iter().all(|log| log.metadata_file != *old)
         });
-        Ok(Self { location, bytes: to_bytes(&metadata, codec)?, expired })
+        Ok(Self { location, bytes: to_bytes(&namesakes.shown(&metadata)?, codec)?, expired })
     }
 }
 
@@ -50,7 +54,7 @@ fn is_true(metadata: &TableMetadata, property: &str) -> bool {
     metadata.properties().get(property).is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
-fn to_bytes(metadata: &TableMetadata, codec: CompressionCodec) -> iceberg::Result<Vec<u8>> {
+fn to_bytes(metadata: &Value, codec: CompressionCodec) -> iceberg::Result<Vec<u8>> {
     let json = serde_json::to_vec(metadata)?;
     if !matches!(codec, CompressionCodec::Gzip(_)) {
         return Ok(json);

@@ -13,7 +13,7 @@ pub mod read;
 mod rewrite;
 #[cfg(test)]
 mod testing;
-pub mod truncate;
+pub mod transform;
 mod write;
 
 pub use control::Control;

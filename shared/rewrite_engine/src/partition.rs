@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     read::{Columns, KeyEncoder, arrow_type, with_id},
-    truncate::truncate,
+    transform::apply,
 };
 
 /// Reasons go to whoever knows the file.
@@ -29,10 +29,7 @@ struct Computed {
 
 impl Computed {
     fn values(&self, source: ArrayRef) -> Described<ArrayRef> {
-        match truncate(self.transform, &source) {
-            Some(values) => Ok(values),
-            None => self.function.transform(source).map_err(|error| error.to_string()),
-        }
+        apply(self.transform, &self.function, source)
     }
 }
 

@@ -5,10 +5,11 @@
 //! for reading: values are found by position and Avro name. So the header is replaced before parsing: one made-up
 //! column per partition field, and the columns whose bounds are wanted.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use iceberg::spec::{
-    FormatVersion, Manifest, ManifestEntryRef, ManifestFile, ManifestList, PartitionSpec, Snapshot, TableMetadata, Type,
+    FormatVersion, Manifest, ManifestEntryRef, ManifestFile, ManifestList, PartitionSpec, SchemaRef, Snapshot,
+    TableMetadata, Type,
 };
 use ports::LoadedTable;
 use serde_json::{Value, json};
@@ -48,11 +49,8 @@ pub(crate) async fn load_entries(
     wanted: &BTreeSet<i32>,
 ) -> Result<Vec<ManifestEntryRef>> {
     let path = &manifest.manifest_path;
-    if manifest.key_metadata.as_ref().is_some_and(|key| !key.is_empty()) {
-        return Err(encrypted(path));
-    }
     let spec = spec_of(&table.metadata, manifest)?;
-    let bytes = read(table, path).await?;
+    let bytes = read_plain(table, manifest).await?;
     let mut header = Header::parse(&bytes).ok_or_else(|| Error::corrupt(path, "is not an Avro file"))?;
     replace_schema(&mut header, &table.metadata, spec, wanted).map_err(|reason| Error::corrupt(path, reason))?;
     let parsed = Manifest::parse_avro(&header.to_file()).map_err(|e| Error::read(path, e))?;
@@ -62,6 +60,41 @@ pub(crate) async fn load_entries(
         return Err(Error::corrupt(path, reason));
     }
     Ok(entries)
+}
+
+/// The entries of a manifest with everything that they hold, and the schema in its header.
+///
+/// # Errors
+/// As [`load_entries`].
+pub(crate) async fn load_whole(
+    table: &LoadedTable,
+    manifest: &ManifestFile,
+) -> Result<(Vec<ManifestEntryRef>, SchemaRef)> {
+    let path = &manifest.manifest_path;
+    let bytes = read_plain(table, manifest).await?;
+    let mut header = Header::parse(&bytes).ok_or_else(|| Error::corrupt(path, "is not an Avro file"))?;
+    let schema = rename_namesakes(&mut header).map_err(|reason| Error::corrupt(path, reason))?;
+    let parsed = Manifest::parse_avro(&header.to_file()).map_err(|e| Error::read(path, e))?;
+    Ok((parsed.into_parts().0, schema))
+}
+
+/// Renames the columns that share their name with a partition field, and returns the schema as it was. The library takes such a
+/// field for a mistake unless its transform is identity; in v1 a dropped field stays under its name as void.
+fn rename_namesakes(header: &mut Header<'_>) -> std::result::Result<SchemaRef, String> {
+    let schema = json_of(header, "schema")?;
+    let spec = json_of(header, "partition-spec")?;
+    let original = serde_json::from_value(schema.clone()).map_err(|e| format!("the schema of its header: {e}"))?;
+    let fields: Vec<&str> = spec.as_array().into_iter().flatten().filter_map(|it| it.get("name")?.as_str()).collect();
+    let mut renamed = schema;
+    for column in renamed.get_mut("fields").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(Value::String(name)) = column.get_mut("name")
+            && fields.contains(&name.as_str())
+        {
+            name.push('#');
+        }
+    }
+    header.metadata.insert("schema".to_owned(), renamed.to_string().into_bytes());
+    Ok(Arc::new(original))
 }
 
 /// The partition spec that `manifest` was written with.
@@ -74,6 +107,13 @@ pub(crate) fn spec_of<'a>(metadata: &'a TableMetadata, manifest: &ManifestFile) 
     spec.ok_or_else(|| {
         Error::corrupt(&manifest.manifest_path, format!("uses partition spec {id}, which the table lacks"))
     })
+}
+
+async fn read_plain(table: &LoadedTable, manifest: &ManifestFile) -> Result<bytes::Bytes> {
+    if manifest.key_metadata.as_ref().is_some_and(|key| !key.is_empty()) {
+        return Err(encrypted(&manifest.manifest_path));
+    }
+    read(table, &manifest.manifest_path).await
 }
 
 async fn read(table: &LoadedTable, path: &str) -> Result<bytes::Bytes> {
@@ -100,6 +140,11 @@ fn list_version(file: &[u8]) -> Option<FormatVersion> {
     }
 }
 
+fn json_of(header: &Header<'_>, key: &str) -> std::result::Result<Value, String> {
+    let text = header.metadata.get(key).ok_or_else(|| format!("its header has no {key}"))?;
+    serde_json::from_slice(text).map_err(|e| format!("the {key} of its header does not parse: {e}"))
+}
+
 /// Puts a schema and spec into `header` that read every value where it is.
 fn replace_schema(
     header: &mut Header<'_>,
@@ -107,12 +152,8 @@ fn replace_schema(
     spec: &PartitionSpec,
     wanted: &BTreeSet<i32>,
 ) -> std::result::Result<(), String> {
-    let json_of = |key: &str| -> std::result::Result<Value, String> {
-        let text = header.metadata.get(key).ok_or_else(|| format!("its header has no {key}"))?;
-        serde_json::from_slice(text).map_err(|e| format!("the {key} of its header does not parse: {e}"))
-    };
-    let schema = json_of("schema")?;
-    let stored = json_of("partition-spec")?;
+    let schema = json_of(header, "schema")?;
+    let stored = json_of(header, "partition-spec")?;
     let stored = stored.as_array().ok_or("the partition-spec of its header is not a list")?;
     if stored.len() != spec.fields().len() {
         return Err(format!(

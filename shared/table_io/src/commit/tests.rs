@@ -1,7 +1,7 @@
 //! Commits against heads that other writers moved: every rule of D that one table's metadata can show.
 
 use futures::executor::block_on;
-use iceberg::spec::{DataContentType, Literal, ManifestFile, Struct, TableMetadata};
+use iceberg::spec::{DataContentType, Datum, Literal, ManifestFile, Struct, TableMetadata};
 use serde_json::json;
 
 use super::*;
@@ -324,4 +324,26 @@ fn c7_an_input_whose_rows_got_their_row_ids_after_the_plan_is_a_conflict() {
     let head = next(&table, Some(SNAPSHOT), [manifest_of("memory:/head.avro", Some(500))]);
     let conflict = prepared(&head, &rewrite(&table, 0, Struct::empty())).unwrap_err();
     assert_eq!(conflict, CommitConflict::NewRowIds { path: "x1".to_owned() });
+}
+
+#[test]
+fn d5_a_void_field_that_shares_its_columns_name_is_copied_with_all_bounds() {
+    // What Java leaves of an identity field that a v1 table dropped.
+    let table = table(2, json!([field(2, 1000, "name", "void")]));
+    let void = || Struct::from_iter([None]);
+    let mut writer = manifest(&table, "memory:/base.avro", 0).build_v2_data();
+    for (path, name) in [("x1", "a"), ("x2", "b"), ("y1", "c")] {
+        let mut entry = file(path, DataContentType::Data, void());
+        entry.lower_bounds([(2, Datum::string(name))].into()).upper_bounds([(2, Datum::string(name))].into());
+        writer.add_existing_file(entry.build().unwrap(), 5, 1, Some(1)).unwrap();
+    }
+    list(&table, [finish(writer, SEQUENCE)]);
+    let prepared = prepared(&table, &rewrite(&table, 0, void())).unwrap();
+    let TableUpdate::AddSnapshot { snapshot } = &prepared.updates[0] else { panic!("{:?}", prepared.updates) };
+    let manifests = block_on(crate::manifest::load_manifest_list(&table, snapshot)).unwrap();
+    let manifest = manifests.iter().find(|it| it.existing_files_count == Some(1)).unwrap();
+    let (entries, schema) = block_on(crate::manifest::load_whole(&table, manifest)).unwrap();
+    let survivor = entries.iter().find(|entry| entry.file_path() == "y1").unwrap();
+    assert_eq!(survivor.data_file().lower_bounds().get(&2), Some(&Datum::string("c")));
+    assert_eq!(schema.field_by_id(2).unwrap().name, "name");
 }

@@ -2,10 +2,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use iceberg::spec::{Manifest, ManifestFile, ManifestWriter};
+use iceberg::spec::{ManifestFile, ManifestWriter};
 
 use super::{ENTRIES_MAX, Leaving, Manifests, close};
-use crate::error::{Error, Result};
+use crate::{
+    error::Result,
+    manifest::{load_whole, spec_of},
+};
 
 /// The open manifest of each family, and those that are full.
 #[derive(Default)]
@@ -28,10 +31,9 @@ impl Families {
         leaving: &Leaving<'_>,
         file: &ManifestFile,
     ) -> Result<()> {
-        let path = &file.manifest_path;
-        let manifest = file.load_manifest(&manifests.table.file_io).await.map_err(|e| Error::read(path, e))?;
-        let (entries, metadata) = Manifest::into_parts(manifest);
-        let family = format!("{:?}/{}/{:?}", file.content, file.partition_spec_id, metadata);
+        let spec = spec_of(&manifests.table.metadata, file)?;
+        let (entries, schema) = load_whole(manifests.table, file).await?;
+        let family = format!("{:?}/{}/{schema:?}", file.content, file.partition_spec_id);
         for entry in entries.iter().filter(|entry| entry.is_alive()) {
             if self.open.get(&family).is_some_and(|open| open.entries >= ENTRIES_MAX)
                 && let Some(open) = self.open.remove(&family)
@@ -39,8 +41,7 @@ impl Families {
                 self.full.push(close(&open.path, open.writer).await?);
             }
             if !self.open.contains_key(&family) {
-                let (schema, spec) = (Arc::clone(metadata.schema()), metadata.partition_spec().clone());
-                let (path, writer) = manifests.writer(schema, spec, *metadata.content())?;
+                let (path, writer) = manifests.writer(Arc::clone(&schema), spec.clone(), file.content)?;
                 self.open.insert(family.clone(), Open { path, writer, entries: 0 });
             }
             if let Some(open) = self.open.get_mut(&family) {

@@ -1,15 +1,44 @@
-//! `truncate[W]` where the library's transform does not serve: the smallest integers (it overflows) and binary (it takes no
-//! large arrays).
+//! Partition transforms where the library's do not serve: `truncate[W]` of the smallest integers (it overflows) and of binary (it
+//! takes no large arrays), and everything on nanoseconds.
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, LargeBinaryArray, cast::AsArray, types};
-use iceberg::spec::Transform;
+use arrow_array::{
+    Array, ArrayRef, Int32Array, Int64Array, LargeBinaryArray, TimestampMicrosecondArray, cast::AsArray, types,
+};
+use iceberg::{spec::Transform, transform::BoxedTransformFunction};
+
+/// `values` under `transform`, whose function in the library is `function`.
+///
+/// # Errors
+/// What the library says to a type that the transform does not take.
+pub(crate) fn apply(
+    transform: Transform,
+    function: &BoxedTransformFunction,
+    values: ArrayRef,
+) -> std::result::Result<ArrayRef, String> {
+    if let Some(truncated) = truncate(transform, &values) {
+        return Ok(truncated);
+    }
+    let values = if transform == Transform::Identity { values } else { in_microseconds(values) };
+    function.transform(values).map_err(|error| error.to_string())
+}
+
+/// Nanoseconds as the microseconds they lie in: hashes and parts of time are defined by these (Iceberg spec, Appendix B).
+fn in_microseconds(values: ArrayRef) -> ArrayRef {
+    match values.as_primitive_opt::<types::TimestampNanosecondType>() {
+        None => values,
+        Some(nanos) => {
+            let micros: TimestampMicrosecondArray = nanos.unary(|nanos| nanos.div_euclid(1_000));
+            Arc::new(micros.with_timezone_opt(nanos.timezone()))
+        }
+    }
+}
 
 /// `values` under `transform` (Iceberg spec, "Truncate Transform Details"); `None`: the library's transform serves.
 ///
 /// `v - (v % W)` with a remainder that is never negative wraps around below the smallest integer, as it does in Java.
-pub(crate) fn truncate(transform: Transform, values: &dyn Array) -> Option<ArrayRef> {
+fn truncate(transform: Transform, values: &dyn Array) -> Option<ArrayRef> {
     let Transform::Truncate(width) = transform else { return None };
     if let Some(values) = values.as_primitive_opt::<types::Int32Type>() {
         let width = i32::try_from(width).ok().filter(|width| *width > 0)?;
@@ -49,6 +78,22 @@ mod tests {
         let values = LargeBinaryArray::from_opt_vec(vec![Some(b"abc"), Some(b"a"), None, Some(b"")]);
         let expected = LargeBinaryArray::from_opt_vec(vec![Some(b"ab"), Some(b"a"), None, Some(b"")]);
         assert_eq!(truncate(Transform::Truncate(2), &values).unwrap().as_binary::<i64>(), &expected);
+    }
+
+    #[test]
+    fn nanoseconds_before_1970_are_in_the_hour_before() {
+        use arrow_array::TimestampNanosecondArray;
+        use iceberg::transform::create_transform_function;
+        // One nanosecond before the epoch, and one hour after it.
+        let values: ArrayRef = Arc::new(TimestampNanosecondArray::from(vec![Some(-1), Some(3_600_000_000_000), None]));
+        let of = |transform: Transform| {
+            let function = create_transform_function(&transform).unwrap();
+            apply(transform, &function, Arc::clone(&values)).unwrap()
+        };
+        let hours = Int32Array::from(vec![Some(-1), Some(1), None]);
+        assert_eq!(of(Transform::Hour).as_primitive::<types::Int32Type>(), &hours);
+        let years = Int32Array::from(vec![Some(-1), Some(0), None]);
+        assert_eq!(of(Transform::Year).as_primitive::<types::Int32Type>(), &years);
     }
 
     #[test]
