@@ -10,16 +10,9 @@ use std::{
 use catalog_io::SqliteCatalog;
 use local_io::file_io;
 use ports::LoadedTable;
-use rusqlite::{Connection, params};
 use simulation::{Shape, Writer, read};
 
 use crate::{check, firn, job::table_name};
-
-/// The layout that PyIceberg's SqlCatalog and Iceberg's JdbcCatalog share.
-const LAYOUT: &str = "CREATE TABLE iceberg_tables (
-    catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL,
-    metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000),
-    PRIMARY KEY (catalog_name, table_namespace, table_name))";
 
 /// A warehouse of one table.
 pub(crate) struct OnDisk {
@@ -38,11 +31,8 @@ impl OnDisk {
         std::fs::create_dir_all(metadata_path.parent().unwrap()).unwrap();
         std::fs::write(&metadata_path, serde_json::to_vec(&metadata).unwrap()).unwrap();
         let database = folder.path().join("catalog.db");
-        let connection = Connection::open(&database).unwrap();
-        connection.execute(LAYOUT, []).unwrap();
-        let row = params!["main", "db", "t", format!("{location}/metadata/00000-0.metadata.json")];
-        connection.execute("INSERT INTO iceberg_tables VALUES (?1, ?2, ?3, ?4, NULL)", row).unwrap();
-        let catalog = SqliteCatalog::open(&database, None, file_io()).unwrap();
+        let catalog = SqliteCatalog::create(&database, "main", file_io()).unwrap();
+        catalog.register(&table_name(), &format!("{location}/metadata/00000-0.metadata.json")).unwrap();
         let writer = Writer::of(Arc::new(catalog), table_name());
         Self { folder, writer, seen: (String::new(), BTreeSet::new()) }
     }

@@ -26,6 +26,13 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Builds a small streaming table, compacts it, proves that no row changed, and writes report.html; needs nothing else
+    #[command(after_help = "Example:\n  firn demo --dir /tmp/firn-demo")]
+    Demo {
+        /// Where to build the warehouse: a folder that is empty or not there; a new one in this folder when it is not given
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
     /// Table health, never a change; all tables when none is named
     #[command(after_help = "Example:\n  firn --catalog sqlite:///abs/path/catalog.db health sales.orders --json")]
     Health {

@@ -2,6 +2,7 @@
 
 mod args;
 mod compact;
+mod demo;
 mod evidence;
 mod failure;
 mod render;
@@ -38,6 +39,7 @@ async fn main() -> std::process::ExitCode {
 async fn run(args: &Args) -> Result<u8, Failure> {
     let session = || Session::new(args);
     match &args.command {
+        Command::Demo { dir } => demo::demo(args, dir.as_deref()).await,
         Command::Health { tables } => show::health(&session()?, tables).await,
         Command::Plan { table, options, out } => show::plan(&session()?, table, options, out.as_deref()).await,
         Command::Compact(compact) => compact::compact(&session()?, compact).await,

@@ -36,7 +36,7 @@ pub(crate) async fn health(session: &Session, tables: &[String]) -> Result<u8, F
     Ok(first_failure.unwrap_or(0))
 }
 
-async fn health_of(session: &Session, name: &str) -> Result<model::TableHealth, Failure> {
+pub(crate) async fn health_of(session: &Session, name: &str) -> Result<model::TableHealth, Failure> {
     let table = session.table(name).await?;
     let set = session.settings(&table)?.policy.compaction.set;
     Ok(table_health(&table, MAIN_BRANCH, &set, &session.config.maintenance.property).await?)

@@ -13,27 +13,41 @@ use crate::{
     session::Session,
 };
 
+/// Whether two snapshots hold the same rows.
+pub(crate) struct Comparison {
+    /// Rows of the second.
+    pub(crate) rows: u64,
+    /// Digest of the second's rows, in whatever order.
+    pub(crate) digest: String,
+    /// Partitions whose rows differ; empty when all are equal.
+    pub(crate) differences: Vec<Value>,
+}
+
 /// Compares snapshots `from` and `to` of `table`. Row lineage is part of the rows when both snapshots have it.
 pub(crate) async fn verify(session: &Session, table: &str, from: i64, to: i64) -> Result<u8, Failure> {
     let table = session.table(table).await?;
-    let with_lineage = has_lineage(&table, from)? && has_lineage(&table, to)?;
-    let before = digest_of(&table, from, with_lineage).await?;
-    let after = digest_of(&table, to, with_lineage).await?;
-    let differences = differences(&before, &after);
-    let rows: u64 = after.partitions.values().map(|it| it.rows).sum();
-    let sum = after.partitions.values().fold(0_u128, |sum, it| sum.wrapping_add(it.sum));
+    let Comparison { rows, digest, differences } = compare(&table, from, to).await?;
     let equal = differences.is_empty();
     if session.json {
-        let digest = format!("{sum:032x}");
         render::json(&json!({"equal": equal, "rows": rows, "digest": digest, "differences": differences}))?;
     } else {
         differences.iter().try_for_each(|it| render::line(format_args!("  {it}")))?;
         let verdict = if equal { "the same rows" } else { "different rows" };
         render::line(format_args!(
-            "Snapshots {from} and {to} hold {verdict} ({rows} in the second, digest {sum:032x})."
+            "Snapshots {from} and {to} hold {verdict} ({rows} in the second, digest {digest})."
         ))?;
     }
     Ok(if equal { 0 } else { UNFINISHED })
+}
+
+pub(crate) async fn compare(table: &LoadedTable, from: i64, to: i64) -> Result<Comparison, Failure> {
+    let with_lineage = has_lineage(table, from)? && has_lineage(table, to)?;
+    let before = digest_of(table, from, with_lineage).await?;
+    let after = digest_of(table, to, with_lineage).await?;
+    let differences = differences(&before, &after);
+    let rows: u64 = after.partitions.values().map(|it| it.rows).sum();
+    let sum = after.partitions.values().fold(0_u128, |sum, it| sum.wrapping_add(it.sum));
+    Ok(Comparison { rows, digest: format!("{sum:032x}"), differences })
 }
 
 fn has_lineage(table: &LoadedTable, snapshot_id: i64) -> Result<bool, Failure> {

@@ -21,6 +21,12 @@ use crate::{
 /// belongs to something that hangs.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The layout that PyIceberg's SqlCatalog and Iceberg's JdbcCatalog share.
+const LAYOUT: &str = "CREATE TABLE iceberg_tables (
+    catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL,
+    metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000),
+    PRIMARY KEY (catalog_name, table_namespace, table_name))";
+
 /// One named catalog of a SQLite file. Every call opens its own connection, so that nothing is locked in between.
 #[derive(Clone, Debug)]
 pub struct SqliteCatalog {
@@ -68,6 +74,29 @@ impl SqliteCatalog {
         let has_type = columns.iter().any(|column| column == "iceberg_type");
         let only_tables = if has_type { " AND (iceberg_type IS NULL OR iceberg_type = 'TABLE')" } else { "" };
         Ok(Self { path: path.to_owned(), catalog_name, only_tables, file_io })
+    }
+
+    /// Makes a catalog file at `path` that holds no table yet.
+    ///
+    /// # Errors
+    /// `Unavailable` when the file cannot be made, or is there already with another layout.
+    pub fn create(path: &Path, catalog_name: &str, file_io: FileIO) -> Result<Self, Error> {
+        let fail = |e| sqlite_error("catalog.create", path.display(), e);
+        let connection = Connection::open(path).map_err(fail)?;
+        connection.execute(LAYOUT, []).map_err(fail)?;
+        Self::open(path, Some(catalog_name), file_io)
+    }
+
+    /// Gives a table that is not in the catalog yet the name `table`.
+    ///
+    /// # Errors
+    /// `Unavailable` when the file cannot be written, or has a table of that name.
+    pub fn register(&self, table: &TableName, metadata_location: &str) -> Result<(), Error> {
+        let fail = |e| sqlite_error("catalog.register", table, e);
+        let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(fail)?;
+        let row = params![self.catalog_name, table.namespace, table.name, metadata_location];
+        connection.execute("INSERT INTO iceberg_tables VALUES (?1, ?2, ?3, ?4, NULL)", row).map_err(fail)?;
+        Ok(())
     }
 
     fn connect(&self, access: OpenFlags) -> rusqlite::Result<Connection> {

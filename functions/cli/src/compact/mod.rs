@@ -12,7 +12,7 @@ use std::{
     time::Instant,
 };
 
-use model::{Outcome, Plan, TableName};
+use model::{Evidence, Outcome, Plan, TableName};
 use planner::{Planned, plan_table, plan_with, take_up};
 use ports::{Catalog, Clock, JobLog, LoadedTable};
 use rewrite_engine::Control;
@@ -57,6 +57,13 @@ impl Stop {
 }
 
 pub(crate) async fn compact(session: &Session, args: &Compact) -> Result<u8, Failure> {
+    let (evidence, code) = run(session, args).await?;
+    render::evidence(session, &evidence)?;
+    Ok(code)
+}
+
+/// The same without its output: the evidence, which is in the job log too, and the exit code.
+pub(crate) async fn run(session: &Session, args: &Compact) -> Result<(Evidence, u8), Failure> {
     let name = name(&args.table)?;
     let catalog = session.catalog()?;
     let mut record = Record::new(name.clone(), Instant::now());
@@ -73,8 +80,7 @@ pub(crate) async fn compact(session: &Session, args: &Compact) -> Result<u8, Fai
         // The table is as the evidence says, whether or not the log has it.
         Failure::outside(&error).report();
     }
-    render::evidence(session, &evidence)?;
-    Ok(code)
+    Ok((evidence, code))
 }
 
 async fn plan_and_run(
