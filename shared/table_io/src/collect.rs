@@ -160,7 +160,7 @@ impl<'a> Collector<'a> {
 }
 
 /// Data and file sequence number (Iceberg spec, "Sequence number inheritance").
-fn sequence_numbers(manifest: &ManifestFile, entry: &ManifestEntry) -> Result<(i64, i64)> {
+pub(crate) fn sequence_numbers(manifest: &ManifestFile, entry: &ManifestEntry) -> Result<(i64, i64)> {
     let inherits = entry.status() == ManifestStatus::Added || manifest.sequence_number == 0;
     let inherited = inherits.then_some(manifest.sequence_number);
     let data = entry.sequence_number().or(inherited).ok_or_else(|| {

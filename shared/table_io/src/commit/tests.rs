@@ -347,3 +347,23 @@ fn d5_a_void_field_that_shares_its_columns_name_is_copied_with_all_bounds() {
     assert_eq!(survivor.data_file().lower_bounds().get(&2), Some(&Datum::string("c")));
     assert_eq!(schema.field_by_id(2).unwrap().name, "name");
 }
+
+#[test]
+fn d5_a_copied_entry_keeps_the_sequence_numbers_and_snapshot_that_it_inherited() {
+    let table = table(2, json!([]));
+    let mut writer = manifest(&table, "memory:/base.avro", 0).build_v2_data();
+    for path in ["x1", "x2", "y1"] {
+        writer.add_file(file(path, DataContentType::Data, Struct::empty()).build().unwrap(), -1).unwrap();
+    }
+    list(&table, [finish(writer, SEQUENCE)]);
+    let inherited =
+        block_on(crate::manifest::load_manifest_list(&table, table.metadata.current_snapshot().unwrap())).unwrap();
+    let prepared = prepared(&table, &rewrite(&table, 0, Struct::empty())).unwrap();
+    let TableUpdate::AddSnapshot { snapshot } = &prepared.updates[0] else { panic!("{:?}", prepared.updates) };
+    let manifests = block_on(crate::manifest::load_manifest_list(&table, snapshot)).unwrap();
+    let manifest = manifests.iter().find(|it| it.existing_files_count == Some(1)).unwrap();
+    let (entries, _) = block_on(crate::manifest::load_whole(&table, manifest)).unwrap();
+    let survivor = entries.iter().find(|entry| entry.file_path() == "y1").unwrap();
+    assert_eq!((survivor.sequence_number(), survivor.file_sequence_number), (Some(SEQUENCE), Some(SEQUENCE)));
+    assert_eq!(survivor.snapshot_id(), Some(inherited[0].added_snapshot_id));
+}

@@ -45,7 +45,7 @@ impl Families {
                 self.open.insert(family.clone(), Open { path, writer, entries: 0 });
             }
             if let Some(open) = self.open.get_mut(&family) {
-                leaving.write(&mut open.writer, entry, &open.path)?;
+                leaving.write(&mut open.writer, file, entry, &open.path)?;
                 open.entries += 1;
             }
         }

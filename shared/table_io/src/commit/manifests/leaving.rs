@@ -5,10 +5,11 @@ use std::{
     sync::Arc,
 };
 
-use iceberg::spec::{DataFile, DataFileBuilder, ManifestEntry, ManifestStatus, ManifestWriter};
+use iceberg::spec::{DataFile, DataFileBuilder, ManifestEntry, ManifestFile, ManifestStatus, ManifestWriter};
 
 use super::super::{Change, identity};
 use crate::{
+    collect::sequence_numbers,
     error::{Error, Result},
     scan::LiveDataFile,
 };
@@ -49,16 +50,23 @@ impl<'a> Leaving<'a> {
         self.has_delete(&(file.file_path().into(), place)) || self.has_delete(&(file.file_path().into(), None))
     }
 
-    /// Writes a live entry again: as deleted if it leaves, else with everything that it would inherit elsewhere.
-    pub(super) fn write(&self, writer: &mut ManifestWriter, entry: &ManifestEntry, path: &str) -> Result<()> {
-        let sequence_number = entry.sequence_number().unwrap_or(0);
-        let file_sequence_number = Some(entry.file_sequence_number.unwrap_or(sequence_number));
+    /// Writes a live entry of the manifest `source` again: as deleted if it leaves, else with everything that it inherits there.
+    pub(super) fn write(
+        &self,
+        writer: &mut ManifestWriter,
+        source: &ManifestFile,
+        entry: &ManifestEntry,
+        path: &str,
+    ) -> Result<()> {
+        let (sequence_number, file_sequence_number) = sequence_numbers(source, entry)?;
+        let file_sequence_number = Some(file_sequence_number);
+        let snapshot_id = entry.snapshot_id().unwrap_or(source.added_snapshot_id);
         let file = self.with_row_id(entry.data_file()).map_err(|reason| Error::corrupt(path, reason))?;
         let result = if self.takes(&file) {
             writer.add_delete_file(file, sequence_number, file_sequence_number)
         } else {
             debug_assert_ne!(entry.status(), ManifestStatus::Deleted);
-            writer.add_existing_file(file, entry.snapshot_id().unwrap_or(0), sequence_number, file_sequence_number)
+            writer.add_existing_file(file, snapshot_id, sequence_number, file_sequence_number)
         };
         result.map_err(|e| Error::write(path, e))
     }
