@@ -89,10 +89,20 @@ pub(crate) fn data(path: &str) -> DataFile {
 
 /// A writer of a manifest at `path` with schema 0 and spec `spec_id` of `table`.
 pub(crate) fn manifest(table: &LoadedTable, path: &str, spec_id: i32) -> ManifestWriterBuilder {
+    manifest_of(table, path, spec_id, Some(SNAPSHOT))
+}
+
+/// The same, with entries that store `snapshot_id`; `None` leaves it to inheritance.
+pub(crate) fn manifest_of(
+    table: &LoadedTable,
+    path: &str,
+    spec_id: i32,
+    snapshot_id: Option<i64>,
+) -> ManifestWriterBuilder {
     let output = table.file_io.new_output(path).unwrap();
     let schema = table.metadata.schema_by_id(0).unwrap().clone();
     let spec = table.metadata.partition_spec_by_id(spec_id).unwrap().as_ref().clone();
-    ManifestWriterBuilder::new(output, Some(SNAPSHOT), schema, spec)
+    ManifestWriterBuilder::new(output, snapshot_id, schema, spec)
 }
 
 /// Writes the manifest as one that the list gives sequence number `sequence_number`.

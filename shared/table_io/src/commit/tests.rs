@@ -1,12 +1,16 @@
 //! Commits against heads that other writers moved: every rule of D that one table's metadata can show.
 
 use futures::executor::block_on;
-use iceberg::spec::{DataContentType, Datum, Literal, ManifestFile, Struct, TableMetadata};
+use iceberg::spec::{
+    DataContentType, Datum, Literal, ManifestEntryRef, ManifestFile, SchemaRef, Struct, TableMetadata,
+};
 use serde_json::json;
 
 use super::*;
 use crate::{
-    fixture::{NEXT, SEQUENCE, SNAPSHOT, data, field, file, finish, list, manifest, next, table, table_of},
+    fixture::{
+        NEXT, SEQUENCE, SNAPSHOT, data, field, file, finish, list, manifest, manifest_of, next, table, table_of,
+    },
     scan::scan,
 };
 
@@ -326,6 +330,16 @@ fn c7_an_input_whose_rows_got_their_row_ids_after_the_plan_is_a_conflict() {
     assert_eq!(conflict, CommitConflict::NewRowIds { path: "x1".to_owned() });
 }
 
+/// The entry of `y1` as the commit stored it, nothing inherited, and the schema of its manifest.
+fn stored_survivor(table: &LoadedTable, tuple: Struct) -> (ManifestEntryRef, SchemaRef) {
+    let prepared = prepared(table, &rewrite(table, 0, tuple)).unwrap();
+    let TableUpdate::AddSnapshot { snapshot } = &prepared.updates[0] else { panic!("{:?}", prepared.updates) };
+    let manifests = block_on(crate::manifest::load_manifest_list(table, snapshot)).unwrap();
+    let manifest = manifests.iter().find(|it| it.existing_files_count == Some(1)).unwrap();
+    let (entries, schema) = block_on(crate::manifest::load_whole(table, manifest)).unwrap();
+    (entries.into_iter().find(|entry| entry.file_path() == "y1").unwrap(), schema)
+}
+
 #[test]
 fn d5_a_void_field_that_shares_its_columns_name_is_copied_with_all_bounds() {
     // What Java leaves of an identity field that a v1 table dropped.
@@ -338,12 +352,7 @@ fn d5_a_void_field_that_shares_its_columns_name_is_copied_with_all_bounds() {
         writer.add_existing_file(entry.build().unwrap(), 5, 1, Some(1)).unwrap();
     }
     list(&table, [finish(writer, SEQUENCE)]);
-    let prepared = prepared(&table, &rewrite(&table, 0, void())).unwrap();
-    let TableUpdate::AddSnapshot { snapshot } = &prepared.updates[0] else { panic!("{:?}", prepared.updates) };
-    let manifests = block_on(crate::manifest::load_manifest_list(&table, snapshot)).unwrap();
-    let manifest = manifests.iter().find(|it| it.existing_files_count == Some(1)).unwrap();
-    let (entries, schema) = block_on(crate::manifest::load_whole(&table, manifest)).unwrap();
-    let survivor = entries.iter().find(|entry| entry.file_path() == "y1").unwrap();
+    let (survivor, schema) = stored_survivor(&table, void());
     assert_eq!(survivor.data_file().lower_bounds().get(&2), Some(&Datum::string("c")));
     assert_eq!(schema.field_by_id(2).unwrap().name, "name");
 }
@@ -351,19 +360,13 @@ fn d5_a_void_field_that_shares_its_columns_name_is_copied_with_all_bounds() {
 #[test]
 fn d5_a_copied_entry_keeps_the_sequence_numbers_and_snapshot_that_it_inherited() {
     let table = table(2, json!([]));
-    let mut writer = manifest(&table, "memory:/base.avro", 0).build_v2_data();
+    let mut writer = manifest_of(&table, "memory:/base.avro", 0, None).build_v2_data();
     for path in ["x1", "x2", "y1"] {
         writer.add_file(file(path, DataContentType::Data, Struct::empty()).build().unwrap(), -1).unwrap();
     }
-    list(&table, [finish(writer, SEQUENCE)]);
-    let inherited =
-        block_on(crate::manifest::load_manifest_list(&table, table.metadata.current_snapshot().unwrap())).unwrap();
-    let prepared = prepared(&table, &rewrite(&table, 0, Struct::empty())).unwrap();
-    let TableUpdate::AddSnapshot { snapshot } = &prepared.updates[0] else { panic!("{:?}", prepared.updates) };
-    let manifests = block_on(crate::manifest::load_manifest_list(&table, snapshot)).unwrap();
-    let manifest = manifests.iter().find(|it| it.existing_files_count == Some(1)).unwrap();
-    let (entries, _) = block_on(crate::manifest::load_whole(&table, manifest)).unwrap();
-    let survivor = entries.iter().find(|entry| entry.file_path() == "y1").unwrap();
+    let base = ManifestFile { added_snapshot_id: SNAPSHOT, ..finish(writer, SEQUENCE) };
+    list(&table, [base]);
+    let (survivor, _) = stored_survivor(&table, Struct::empty());
     assert_eq!((survivor.sequence_number(), survivor.file_sequence_number), (Some(SEQUENCE), Some(SEQUENCE)));
-    assert_eq!(survivor.snapshot_id(), Some(inherited[0].added_snapshot_id));
+    assert_eq!(survivor.snapshot_id(), Some(SNAPSHOT));
 }
