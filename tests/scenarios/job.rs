@@ -85,6 +85,23 @@ pub(crate) fn run(
     ran
 }
 
+/// Plans and rewrites, and has the job delivered to the committer twice, as queues may: both endings.
+pub(crate) fn committed_twice(catalog: &dyn Catalog, options: &[(&str, &str)]) -> (Ending, Ending) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let pairs: Vec<_> = options.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let table = catalog.load_table(&table_name()).await.unwrap();
+        let plan = plan_table(&table, "main", &pairs).await.unwrap().plan;
+        let source = Source::open(&table, plan.base_snapshot_id.unwrap().0).await.unwrap();
+        let groups = rewrite(&source, &plan, &plan.groups, "job").await.unwrap();
+        let job = Job { plan: &plan, groups: &groups, batch: 0, attempt_id: "job" };
+        let first = committer::commit(catalog, &Now, job).await.unwrap();
+        let again = committer::commit(catalog, &Now, Job { attempt_id: "again", ..job }).await.unwrap();
+        assert_eq!(again.warnings, Vec::<String>::new());
+        (first.ending, again.ending)
+    })
+}
+
 async fn steps(
     catalog: &dyn Catalog,
     options: &[(&str, &str)],

@@ -1,9 +1,11 @@
 //! Attempts at one commit, until one is proven to be in the table or none can be.
 
+use std::{collections::HashSet, sync::Arc};
+
 use iceberg::spec::TableMetadata;
 use model::SnapshotId;
 use ports::{Catalog, Clock, CommitOutcome, ErrorKind, LoadedTable};
-use table_io::{PreparedCommit, find_plan, prepare_commit};
+use table_io::{Landed, PreparedCommit, Replaced, find_plan, prepare_commit};
 
 use crate::{CommitReport, Committed, Ending, Error, Job, Result, ids, retry::Policy};
 
@@ -21,6 +23,8 @@ pub(crate) struct Committer<'a> {
     in_doubt: Vec<Doubt>,
     /// Metadata files of attempts that are proven to be in no snapshot.
     garbage: Vec<String>,
+    /// Data files of the snapshot that this plan, delivered before, already has in the table: never garbage.
+    landed: HashSet<Arc<str>>,
 }
 
 /// An attempt whose answer was lost.
@@ -63,6 +67,7 @@ impl<'a> Committer<'a> {
             table: None,
             in_doubt: Vec::new(),
             garbage: Vec::new(),
+            landed: HashSet::new(),
         }
     }
 
@@ -75,7 +80,7 @@ impl<'a> Committer<'a> {
             };
             let policy = Policy::of(table.metadata.properties());
             self.table = Some(table.clone());
-            if let Some(ending) = self.settle(&table) {
+            if let Some(ending) = self.settle(&table).await {
                 return Ok(ending);
             }
             if self.attempts > policy.retries_max {
@@ -110,27 +115,17 @@ impl<'a> Committer<'a> {
         Err(Error::Catalog(error))
     }
 
-    /// What the table's history says about attempts whose answer was lost.
-    fn settle(&mut self, table: &LoadedTable) -> Option<Ending> {
-        if self.in_doubt.is_empty() {
-            return None;
-        }
+    /// What the table's history says about this plan, and about attempts whose answer was lost.
+    async fn settle(&mut self, table: &LoadedTable) -> Option<Ending> {
         let metadata = &table.metadata;
-        if find_plan(table, &self.job.plan.plan_id.0, self.snapshot_id.0).is_some() {
-            let list = metadata.snapshot_by_id(self.snapshot_id.0).map(|snapshot| snapshot.manifest_list());
-            let ours = |doubt: &Doubt| doubt.prepared.written.iter().any(|path| Some(path.as_str()) == list);
-            return Some(match self.in_doubt.iter().position(ours) {
-                Some(index) => {
-                    let landed = self.in_doubt.swap_remove(index).prepared;
-                    self.discard_doubts();
-                    self.committed(&landed)
-                }
-                None if list.is_some() => {
-                    self.discard_doubts();
-                    self.conflicted("the plan was committed by another run of it".to_owned())
-                }
-                None => self.unknown("the plan is in the table's history, and its snapshot is gone"),
-            });
+        if let Some(landed) = find_plan(table, &self.job.plan.plan_id.0, self.snapshot_id.0) {
+            let ours = |doubt: &Doubt| doubt.prepared.written.contains(&landed.manifest_list);
+            let Some(index) = self.in_doubt.iter().position(ours) else {
+                return Some(self.landed_before(table, &landed).await);
+            };
+            self.in_doubt.swap_remove(index);
+            self.discard_doubts();
+            return Some(self.committed(landed.replaced));
         }
         let (dead, open): (Vec<Doubt>, Vec<Doubt>) =
             self.in_doubt.drain(..).partition(|doubt| has_gone_on(metadata, &self.job.plan.branch, doubt.head));
@@ -138,6 +133,28 @@ impl<'a> Committer<'a> {
         self.garbage.extend(dead.into_iter().flat_map(|doubt| doubt.prepared.written));
         self.in_doubt = open;
         None
+    }
+
+    /// The plan is in the table by no attempt of this committer. The same outputs delivered again are what was committed; those
+    /// of another run of the plan are not.
+    async fn landed_before(&mut self, table: &LoadedTable, landed: &Landed) -> Ending {
+        let snapshot = self.snapshot_id.0;
+        match table_io::scan(table, Some(snapshot), None).await {
+            Ok(files) => self.landed = files.data.iter().map(|file| Arc::clone(&file.path)).collect(),
+            Err(e) => return self.unknown(&format!("the plan is in snapshot {snapshot}, which cannot be read: {e}")),
+        }
+        self.discard_doubts();
+        if self.outputs().all(|path| self.landed.contains(path)) {
+            return self.committed(landed.replaced);
+        }
+        self.conflicted(format!(
+            "the plan was committed by another run of it: snapshot {snapshot}; if that was rolled back, expire it and plan again"
+        ))
+    }
+
+    /// Locations of the data files to add.
+    fn outputs(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.job.groups.iter().flat_map(|group| &group.files).map(|it| it.file.file_path())
     }
 
     /// One attempt on `table`. While an earlier one is in doubt, both want the same snapshot on the same head: at most one can win.
@@ -153,7 +170,7 @@ impl<'a> Committer<'a> {
         match self.catalog.commit(table, requirements, updates).await {
             Ok(CommitOutcome::Committed { .. }) => {
                 self.discard_doubts();
-                Ok(Step::End(self.committed(&prepared)))
+                Ok(Step::End(self.committed(prepared.replaced)))
             }
             Ok(CommitOutcome::Conflicted { reason }) => {
                 self.conflicts += 1;
@@ -183,12 +200,12 @@ impl<'a> Committer<'a> {
         self.attempts <= Policy::of(table.metadata.properties()).retries_max
     }
 
-    fn committed(&self, prepared: &PreparedCommit) -> Ending {
+    fn committed(&self, replaced: Replaced) -> Ending {
         Ending::Committed(Committed {
             snapshot_id: self.snapshot_id,
-            removed_delete_files: prepared.removed_delete_files,
-            removed_records: prepared.removed_records,
-            added_records: prepared.added_records,
+            removed_delete_files: replaced.delete_files,
+            removed_records: replaced.removed_records,
+            added_records: replaced.added_records,
         })
     }
 
@@ -218,8 +235,8 @@ impl<'a> Committer<'a> {
     /// Cleans up what is proven to be in no snapshot, and reports.
     pub(crate) async fn finish(mut self, ended: Result<Ending>) -> Result<CommitReport> {
         if matches!(ended, Ok(Ending::Conflicted { .. }) | Err(_)) {
-            let outputs = self.job.groups.iter().flat_map(|group| &group.files);
-            self.garbage.extend(outputs.map(|it| it.file.file_path().to_owned()));
+            let outputs = self.outputs().filter(|path| !self.landed.contains(*path));
+            self.garbage.extend(outputs.map(str::to_owned));
         }
         let table = match self.table.take() {
             None if !self.garbage.is_empty() => self.load().await.ok(),

@@ -18,7 +18,8 @@ mod scan;
 mod single_value;
 
 pub use commit::{
-    CommitConflict, PreparedCommit, Rewrite, WrittenFile, commit_gives_first_row_ids, find_plan, prepare_commit,
+    CommitConflict, Landed, PreparedCommit, Replaced, Rewrite, WrittenFile, commit_gives_first_row_ids, find_plan,
+    prepare_commit,
 };
 pub use delete_index::{DeleteIndex, FileDeletes};
 pub use error::{Error, Result};

@@ -72,12 +72,28 @@ pub struct PreparedCommit {
     pub updates: Vec<TableUpdate>,
     /// Manifests and the manifest list written for it: garbage if the commit provably did not happen.
     pub written: Vec<String>,
+    /// What it changes.
+    pub replaced: Replaced,
+}
+
+/// What a commit changes, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaced {
     /// Delete files (each DV one) that leave.
-    pub removed_delete_files: u64,
+    pub delete_files: u64,
     /// Records of the removed data files.
     pub removed_records: u64,
     /// Records of the added data files.
     pub added_records: u64,
+}
+
+/// A commit found in the table's history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Landed {
+    /// Location of its manifest list, by which an attempt knows its own.
+    pub manifest_list: String,
+    /// What it changed, from its summary.
+    pub replaced: Replaced,
 }
 
 /// Why the head cannot take this rewrite (rewrite rules D.1, D.3, D.9), one variant per cause.
@@ -232,9 +248,11 @@ fn prepared(
             TableUpdate::SetSnapshotRef { ref_name: rewrite.branch.clone(), reference },
         ],
         written,
-        removed_delete_files: change.dead.len() as u64,
-        removed_records: total(change.removed.iter().map(|file| file.records)),
-        added_records: total(change.added.iter().map(|file| file.records)),
+        replaced: Replaced {
+            delete_files: change.dead.len() as u64,
+            removed_records: total(change.removed.iter().map(|file| file.records)),
+            added_records: total(change.added.iter().map(|file| file.records)),
+        },
     }
 }
 
@@ -256,10 +274,13 @@ pub fn commit_gives_first_row_ids(table: &LoadedTable) -> bool {
 /// The snapshot in the table's history that carries `firn.plan-id` = `plan_id` and the id `snapshot_id`: proof that a commit
 /// happened.
 #[must_use]
-pub fn find_plan(table: &LoadedTable, plan_id: &str, snapshot_id: i64) -> Option<i64> {
+pub fn find_plan(table: &LoadedTable, plan_id: &str, snapshot_id: i64) -> Option<Landed> {
     let snapshot = table.metadata.snapshot_by_id(snapshot_id)?;
-    let found = snapshot.summary().additional_properties.get(summary::PLAN_ID)?;
-    (found == plan_id).then_some(snapshot_id)
+    let summary = &snapshot.summary().additional_properties;
+    if summary.get(summary::PLAN_ID)? != plan_id {
+        return None;
+    }
+    Some(Landed { manifest_list: snapshot.manifest_list().to_owned(), replaced: summary::replaced(summary) })
 }
 
 #[cfg(test)]

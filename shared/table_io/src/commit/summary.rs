@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use model::total;
 
-use super::{Change, Rewrite};
+use super::{Change, Replaced, Rewrite};
 use crate::scan::{LiveDataFile, LiveDeleteFile, LiveDeletes};
 
 /// The summary property that names the plan.
@@ -33,6 +33,16 @@ pub(super) fn summary(rewrite: &Rewrite, change: &Change) -> HashMap<String, Str
     summary.extend(rewrite.summary.clone());
     summary.insert(PLAN_ID.to_owned(), rewrite.plan_id.clone());
     summary
+}
+
+/// The numbers of a commit, as its own summary has them: absent means none.
+pub(super) fn replaced(summary: &HashMap<String, String>) -> Replaced {
+    let count = |name| summary.get(name).and_then(|it| it.parse().ok()).unwrap_or(0);
+    Replaced {
+        delete_files: count("removed-delete-files"),
+        removed_records: count("deleted-records"),
+        added_records: count("added-records"),
+    }
 }
 
 #[derive(Default)]

@@ -297,9 +297,9 @@ fn d4_deletes_leave_with_the_last_file_they_apply_to_and_not_before() {
     ] {
         let table = with_deletes(delete);
         let all = rewrite(&table, 0, Struct::empty());
-        assert_eq!(prepared(&table, &all).unwrap().removed_delete_files, 1, "{what}");
+        assert_eq!(prepared(&table, &all).unwrap().replaced.delete_files, 1, "{what}");
         let kept = Rewrite { remove_dangling_deletes: false, ..all.clone() };
-        assert_eq!(prepared(&table, &kept).unwrap().removed_delete_files, 0, "{what}");
+        assert_eq!(prepared(&table, &kept).unwrap().replaced.delete_files, 0, "{what}");
         let mut other = all;
         other.removed = vec!["x2".into()];
         other.deleted_records = 0;
@@ -307,7 +307,7 @@ fn d4_deletes_leave_with_the_last_file_they_apply_to_and_not_before() {
             let mut out = file("memory:/t/out.parquet", DataContentType::Data, Struct::empty());
             out.record_count(10).build().unwrap()
         };
-        assert_eq!(prepared(&table, &other).unwrap().removed_delete_files, 0, "{what}");
+        assert_eq!(prepared(&table, &other).unwrap().replaced.delete_files, 0, "{what}");
     }
 }
 
